@@ -1,0 +1,52 @@
+"""The base of all records: frozen, written whole or not at all, read with errors that name the file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipeline.errors import UsageError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename: readers see the old bytes or the new, never half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class Record(BaseModel):
+    """A frozen model with a stable JSON form. Fields of later versions are passed over when read."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    def to_json(self) -> str:
+        """Indented JSON with a newline at the end; equal records give equal bytes."""
+        return self.model_dump_json(indent=2, by_alias=True) + "\n"
+
+    def write(self, path: Path) -> None:
+        """Write to ``path`` atomically."""
+        write_atomically(path, self.to_json().encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read from ``path``. Raises `UsageError` if it is missing or is not such a record."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            raise UsageError("no such record", where=str(path)) from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the file"
+            raise UsageError(f"not a {cls.__name__}: {place}: {first['msg']}", where=str(path)) from None

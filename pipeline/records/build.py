@@ -1,0 +1,47 @@
+"""What a build says of the wheel it made: ``X.whl.build.json`` beside ``X.whl``."""
+
+from __future__ import annotations
+
+from pipeline.records.base import Record
+from pipeline.records.plan import Cell
+
+
+class Toolchain(Record):
+    """The CUDA compiler that was used."""
+
+    kind: str  # system, pypi, or none for a placeholder
+    release: str | None  # 13.0
+    nvcc: str | None  # 13.0.88
+    host_compiler: str | None  # first line of `g++ --version`
+
+
+class BuiltModule(Record):
+    """One library in the wheel, as the build command reported it."""
+
+    name: str
+    targets: list[str] = []
+    seconds: float | None = None
+
+
+class LeftOut(Record):
+    """A module that this wheel does not hold, and why."""
+
+    name: str
+    reason: str
+
+
+class BuildRecord(Record):
+    """The wheel, its cell, and how it came about. ``slice`` lists the modules of a partial build; null is a whole one."""
+
+    wheel: str
+    bytes: int
+    sha256: str
+    cell: Cell
+    engine: str  # host, docker, podman
+    toolchain: Toolchain
+    commit: str | None
+    slice: list[str] | None = None
+    modules: list[BuiltModule] = []
+    left_out: list[LeftOut] = []
+    placeholder: bool = False  # made by a fake build: no code in it
+    seconds: float | None = None  # wall time of the build command

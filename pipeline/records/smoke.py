@@ -1,0 +1,41 @@
+"""What a smoke test saw: ``X.whl.smoke.json`` beside ``X.whl``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pipeline.records.base import Record
+
+Outcome = Literal["passed", "failed", "skipped"]
+
+
+class Check(Record):
+    """One test: whether it held, and what it said."""
+
+    outcome: Outcome
+    detail: str = ""
+
+
+class Device(Record):
+    """A GPU that the test ran on."""
+
+    name: str
+    capability: str
+    driver: str | None = None
+
+
+class SmokeRecord(Record):
+    """Import and GPU tests of one wheel, and which promised capabilities were executed."""
+
+    wheel: str
+    sha256: str
+    import_: Check
+    gpu: Check | None = None  # null: not asked for
+    device: Device | None = None
+    executed: list[str] = []
+    not_executed: list[str] = []
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing that was run failed."""
+        return self.import_.outcome != "failed" and (self.gpu is None or self.gpu.outcome != "failed")
