@@ -192,7 +192,9 @@ def nearest(target: Target, release: str) -> Target | None:
         wishes.append(Target(*renamed, target.suffix))
     others: tuple[Suffix, ...] = ("a", "f", "")
     wishes += [Target(target.major, target.minor, s) for s in others if s != target.suffix]
-    wishes += sorted((t for t in table if t.major == target.major and t.minor <= target.minor and t.suffix != "a"), reverse=True)
+    wishes += sorted(
+        (t for t in table if t.major == target.major and t.minor <= target.minor and t.suffix != "a"), reverse=True
+    )
     return next((Target(w.major, w.minor, w.suffix, target.kind) for w in wishes if w in table), None)
 
 
@@ -228,9 +230,7 @@ def covers(targets: Iterable[Target], majors: Iterable[int] | None, release: str
     """The known capabilities that these targets run on and whose major is one of ``majors`` (all, if None), ascending."""
     wanted, held = list(targets), None if majors is None else set(majors)
     return tuple(
-        c
-        for c in KNOWN_CAPABILITIES
-        if (held is None or c.major in held) and any(runs(t, c, release) for t in wanted)
+        c for c in KNOWN_CAPABILITIES if (held is None or c.major in held) and any(runs(t, c, release) for t in wanted)
     )
 
 
@@ -259,7 +259,10 @@ def _flashinfer(target: Target) -> str:
 
 def _torch(target: Target) -> str:
     if target.suffix == "f":
-        raise UsageError(f"TORCH_CUDA_ARCH_LIST cannot express a family target ({target})", remedy="declare its a form or the plain one")
+        raise UsageError(
+            f"TORCH_CUDA_ARCH_LIST cannot express a family target ({target})",
+            remedy="declare its a form or the plain one",
+        )
     if target.kind == "virtual":
         raise UsageError(f"TORCH_CUDA_ARCH_LIST cannot express PTX alone ({target})", remedy="declare it with +PTX")
     if target.capability in {(8, 8), (10, 1)}:
@@ -273,7 +276,10 @@ def _cmake(target: Target) -> str:
 
 def _provider(target: Target) -> str:
     if target.kind != "real":
-        raise UsageError(f"a provider holds machine code only, not PTX ({target})", remedy=f"declare {target.capability}{target.suffix}")
+        raise UsageError(
+            f"a provider holds machine code only, not PTX ({target})",
+            remedy=f"declare {target.capability}{target.suffix}",
+        )
     return f"sm{target.undotted}"
 
 
