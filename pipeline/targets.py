@@ -45,12 +45,33 @@ class Capability(NamedTuple):
 # Devices with a product that somebody can own. 8.8 is left out: CUDA 13.0 compiles it, but no product is known.
 KNOWN_CAPABILITIES: tuple[Capability, ...] = tuple(
     Capability.parse(text)
-    for text in "5.0 5.2 5.3 6.0 6.1 6.2 7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 10.7 11.0 12.0 12.1".split()
+    for text in (
+        "5.0",
+        "5.2",
+        "5.3",
+        "6.0",
+        "6.1",
+        "6.2",
+        "7.0",
+        "7.2",
+        "7.5",
+        "8.0",
+        "8.6",
+        "8.7",
+        "8.9",
+        "9.0",
+        "10.0",
+        "10.3",
+        "10.7",
+        "11.0",
+        "12.0",
+        "12.1",
+    )
 )
 
 # Integrated (Tegra, Jetson) devices: their machine code and that of desktop devices are not interchangeable.
 # 10.1 is the name that CUDA 12.8 and 12.9 give to 11.0.
-TEGRA: frozenset[Capability] = frozenset(Capability.parse(t) for t in "5.3 6.2 7.2 8.7 10.1 11.0".split())
+TEGRA: frozenset[Capability] = frozenset(Capability.parse(t) for t in ("5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
 
 
 @dataclass(frozen=True)
@@ -104,7 +125,7 @@ _SPELLING = re.compile(
 
 
 def parse_target(text: str) -> Target:
-    """Read one target in any spelling: ``9.0a``, ``90a``, ``sm_90a``, ``sm90a``, ``compute_90``, ``90-virtual``, ``9.0+PTX``.
+    """Read one target in any spelling: ``9.0a``, ``90a``, ``sm_90a``, ``sm90a``, ``compute_90``, ``9.0+PTX`` ...
 
     Undotted, the last digit is the minor (``121`` is 12.1). Raises `UsageError`.
     """
@@ -200,7 +221,7 @@ def nearest(target: Target, release: str) -> Target | None:
 
 # Members of a family beyond its own capability, by ptxas: 100f gained 10.7 when CUDA 13.4 learnt it.
 def family_members(target: Target, release: str) -> frozenset[Capability]:
-    """Capabilities on which an ``f`` target runs when this toolkit compiled it: same major, minor not lower, known to it."""
+    """Capabilities that run an ``f`` target compiled by this toolkit: same major, minor not lower, known to it."""
     return frozenset(
         t.capability for t in toolkit(release).targets if t.major == target.major and t.minor >= target.minor
     ) | {target.capability}
@@ -227,7 +248,7 @@ def runs(target: Target, capability: Capability, release: str) -> bool:
 
 
 def covers(targets: Iterable[Target], majors: Iterable[int] | None, release: str) -> tuple[Capability, ...]:
-    """The known capabilities that these targets run on and whose major is one of ``majors`` (all, if None), ascending."""
+    """The known capabilities that run these targets and whose major is in ``majors`` (any, if None), ascending."""
     wanted, held = list(targets), None if majors is None else set(majors)
     return tuple(
         c for c in KNOWN_CAPABILITIES if (held is None or c.major in held) and any(runs(t, c, release) for t in wanted)
@@ -296,6 +317,6 @@ SPELLINGS: tuple[str, ...] = tuple(_SPELLINGS)
 
 
 def render(targets: Iterable[Target], spelling: str) -> str:
-    """Targets as one consumer wants them (one of `SPELLINGS`), ascending. Raises `UsageError` where it cannot say one."""
+    """Targets, ascending, as one consumer (of `SPELLINGS`) wants them. Raises `UsageError` where it cannot say one."""
     separator, write = _SPELLINGS[spelling]
     return separator.join(write(t) for t in sorted(set(targets)))

@@ -31,7 +31,7 @@ class LeftOut(Record):
 
 
 class BuildRecord(Record):
-    """The wheel, its cell, and how it came about. ``slice`` lists the modules of a partial build; null is a whole one."""
+    """The wheel, its cell, and how it came about. ``slice``: the modules of a partial build; null for a whole one."""
 
     wheel: str
     bytes: int
