@@ -1,0 +1,136 @@
+"""From plain values to the models: every mistake of form, each with its place and its remedy."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from pipeline.declaration.model import Document
+from pipeline.declaration.source import Path, Source
+from pipeline.errors import Problem
+
+
+def suggest(text: str, allowed: list[str]) -> str | None:
+    """The remedy for a near miss, else the list of what is allowed."""
+    near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"allowed: {', '.join(allowed)}" if allowed else None
+
+
+def validate(source: Source) -> tuple[Document | None, Source, list[Problem], frozenset[str]]:
+    """The document, as far as it can be made out, the source that it stands for, and what is wrong with its form.
+
+    Parts with mistakes are left out of the document and of that source (only the key, where a key means nothing), so
+    that the checks that follow still see the rest. None where a part that everything needs is missing.
+    """
+    if not isinstance(source.value, dict):
+        remedy = "begin with `version:` and `packages:`"
+        return None, source, [source.problem((), "a matrix is a mapping of keys", remedy)], frozenset()
+    problems: list[Problem] = []
+    rest = source
+    broken: set[str] = set()
+    for _ in range(5):  # the whole; without what was wrong; without what that took away, and so on outwards
+        try:
+            return Document.model_validate(rest.value), rest, problems, frozenset(broken)
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+            problems = problems or [_translate(source, d) for d in details]
+            broken |= {str(d["loc"][0]) for d in details if d["loc"]}
+            rest = rest.without({_removable(d) for d in details} - {()})
+    return None, rest, problems, frozenset(broken)
+
+
+def _removable(error: ErrorDetails) -> Path:
+    """What to leave out: the value that is wrong; where one is missing, the entry that cannot do without it."""
+    path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    return path[:2] if error["type"] == "missing" else path
+
+
+def _model_at(path: Path) -> type[BaseModel] | None:
+    """The model whose keys stand at a path."""
+    kind: Any = Document
+    for part in path:
+        kind = _plain(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            fields = {f.alias or name: f for name, f in kind.model_fields.items()}
+            if part not in fields:
+                return None
+            kind = fields[str(part)].annotation
+        elif get_origin(kind) in (dict, list):
+            kind = get_args(kind)[-1]
+        else:
+            return None
+    kind = _plain(kind)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _plain(kind: Any) -> Any:
+    """An annotation without Annotated and without `| None`."""
+    while True:
+        args = [a for a in get_args(kind) if a is not type(None)]
+        if hasattr(kind, "__metadata__") or (args and type(None) in get_args(kind)):
+            kind = args[0]
+        else:
+            return kind
+
+
+def allowed_keys(path: Path) -> list[str]:
+    """The keys that may stand in the mapping at a path."""
+    model = _model_at(path)
+    return [f.alias or name for name, f in model.model_fields.items()] if model else []
+
+
+def _translate(source: Source, error: ErrorDetails) -> Problem:
+    is_key = error["loc"][-1:] == ("[key]",)
+    path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    kind, context, given = error["type"], error.get("ctx", {}), error["input"]
+    name = str(path[-1]) if path else "the file"
+    if kind == "fatwheel":
+        return source.problem((*path, *context["path"]), context["what"], context["remedy"], key=is_key)
+    if kind == "extra_forbidden":
+        return source.problem(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
+    if kind == "missing":
+        inside = f" in {_spoken(path[:-1])}" if path[:-1] else ""
+        return source.problem(path[:-1], f"'{name}' is missing{inside}", f"add {name}:")
+    if kind == "literal_error":
+        options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
+        return source.problem(path, f"{given!r} is not allowed here", suggest(str(given), options), key=is_key)
+    if kind == "string_type":
+        return _not_text(source, path, given)
+    wanted = {
+        "bool_type": "true or false",
+        "int_type": "a whole number",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping",
+        "model_attributes_type": "a mapping",
+    }.get(kind)
+    if wanted:
+        shown = "nothing" if given is None else repr(given)
+        keys = allowed_keys(path)
+        return source.problem(
+            path, f"{_spoken(path)} is {shown}, not {wanted}", f"keys: {', '.join(keys)}" if keys else None
+        )
+    if kind == "too_short":
+        return source.problem(path, f"{_spoken(path)} is empty", "name at least one")
+    return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
+
+
+def _not_text(source: Source, path: Path, given: Any) -> Problem:
+    text = source.mark(path).text
+    if isinstance(given, bool | int | float) and text is not None:
+        sort = "a truth value" if isinstance(given, bool) else "a number"
+        return source.problem(path, f"{text} is {sort} without quotes, and text is wanted", f'write "{text}"')
+    if given is None:
+        return source.problem(path, f"{_spoken(path)} is empty", 'write a value, or "" for none')
+    return source.problem(path, f"{_spoken(path)} is not text", "write one value")
+
+
+def _spoken(path: Path) -> str:
+    """A path as a person would write it: packages[0].build."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.lstrip(".") or "the file"
