@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+from pathlib import Path
 from typing import Any
 
 from pipeline.declaration.model import Document
+
+FILE = "matrix.schema.json"
 
 
 def schema() -> dict[str, Any]:
     """A JSON Schema (draft 2020-12) from which editors complete and check matrix.yaml."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "matrix.yaml of fatwheel",
         **Document.model_json_schema(by_alias=True),
+        "title": "matrix.yaml of fatwheel",
     }
+
+
+def schema_text() -> str:
+    """The schema as it is written to a file."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def drift(folder: Path) -> str:
+    """The difference between the schema that lies in a folder and today's; empty if there is none, or no file."""
+    path = folder / FILE
+    if not path.is_file():
+        return ""
+    held, wanted = path.read_text(encoding="utf-8"), schema_text()
+    lines = difflib.unified_diff(
+        held.splitlines(), wanted.splitlines(), fromfile=FILE, tofile=f"{FILE} (generated)", lineterm="", n=1
+    )
+    return "\n".join(lines)

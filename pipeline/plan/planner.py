@@ -199,5 +199,6 @@ def _warnings(channel: Channel, cells: list[Cell]) -> list[str]:
         found.append(f"not proven on a GPU (no runner declared): {', '.join(unproven)}")
     tagged = sorted({i for c in cells if (i := c.image) and "@sha256:" not in i})
     if tagged:
-        found.append(f"images without a digest can change under you: {', '.join(tagged)}")
+        more = f" and {len(tagged) - 1} more" if len(tagged) > 1 else ""
+        found.append(f"an image without a digest can change under you: {tagged[0]}{more}")
     return found

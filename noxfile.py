@@ -1,0 +1,75 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "click>=8.1",
+#   "deflate>=0.9",
+#   "githubkit>=0.16.1,<0.17",
+#   "hishel>=1.3,<2",
+#   "nox>=2025.5.1",
+#   "packaging>=24.2",
+#   "pydantic>=2.9,<3",
+#   "pyyaml>=6.0.2",
+#   "rich>=13.9",
+#   "tenacity>=9",
+# ]
+# ///
+"""Every job of this project: what runs in CI runs on a laptop. `nox -l` lists them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from pipeline.sessions import register  # noqa: E402 - the checkout's own package
+
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["tests"]
+nox.options.error_on_missing_interpreters = True
+LOCK = "requirements/dev.txt"
+
+register("matrix.yaml", rehearse="examples/minikernels/matrix.yaml")
+
+
+def _dev(session: nox.Session) -> None:
+    """The locked development environment, and this checkout in it."""
+    session.install("--require-hashes", "-r", LOCK)
+    session.install("--no-deps", "-e", ".")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Everything that CI checks: style, types, layers, drift, then all tests."""
+    _dev(session)
+    _lint(session)
+    session.run("pytest", "-n", "2", "--dist", "loadgroup", *(session.posargs or ["tests"]))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, types, layers and drift, without the tests."""
+    _dev(session)
+    _lint(session)
+
+
+def _lint(session: nox.Session) -> None:
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports")
+    session.run("fatwheel", "check")
+    session.run("fatwheel", "check", "--matrix", "examples/minikernels/matrix.yaml")
+
+
+@nox.session(venv_backend="none", default=False)
+def lock(session: nox.Session) -> None:
+    """Write the locked development dependencies anew; what follows -- goes to uv."""
+    session.run(
+        "uv", "pip", "compile", "pyproject.toml", "--group", "dev", "--universal", "--python-version", "3.11",
+        "--generate-hashes", "--no-emit-index-url", "--no-annotate", "--quiet", "--custom-compile-command",
+        "nox -s lock", "-o", LOCK, *session.posargs, external=True,
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""The command `fatwheel`: one lazily loaded module for each verb, and errors turned into exit statuses."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import sys
+
+import click
+
+from pipeline import __version__
+from pipeline.errors import PipelineError
+
+_INTERRUPTED = 130
+
+# Verb -> what it does. Here, so that `--help` imports no command; a test compares with the commands' own help.
+VERBS: dict[str, str] = {
+    "check": "Check a declaration, and what was generated from it.",
+    "plan": "Show what a channel builds, what it leaves out, and why.",
+    "build": "Build cells into wheels.",
+    "inventory": "List the machine code in a wheel, by module and target.",
+    "verify": "Check that a wheel is sound, and what its cell says.",
+    "smoke": "Import a wheel in a bare environment, and run it on a GPU.",
+    "release": "Bring assets into a release, each by itself.",
+    "index": "Write the package index of what a store holds.",
+    "rehearse": "Run the whole line on this machine.",
+    "schema": "Write the JSON Schema of matrix.yaml.",
+}
+
+
+class _Verbs(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"pipeline.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            ctx.fail(f"there is no command '{args[0]}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.version_option(__version__, prog_name="fatwheel")
+def fatwheel() -> None:
+    """Release CUDA wheels from one declaration, matrix.yaml.
+
+    Exit status: 0 done, 2 usage or declaration, 3 drift, 4 build, 5 verification
+    or smoke, 6 release incomplete, 7 refused and nothing sent, 124 timeout.
+    """
+
+
+def main() -> None:
+    """Run the command and exit with its status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit status of one command line; what went wrong is said on standard error."""
+    try:
+        result = fatwheel.main(args=arguments, prog_name="fatwheel", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else str(error), err=True)
+        return 2
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PipelineError as error:
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {error}", err=True)
+        return error.status
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted: what was finished stays, nothing is half-written", err=True)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EPERM, errno.EDQUOT):
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error.strerror}", err=True)
+        return 4
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What commands share: the options that mean the same everywhere, JSON, and tables of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pipeline.records.base import Record
+
+_PATH = click.Path(path_type=Path)
+
+matrix_option: Callable[[Any], Any] = click.option(
+    "--matrix", "-m", type=_PATH, default=Path("matrix.yaml"), envvar="FATWHEEL_MATRIX", show_default=True,
+    show_envvar=True, help="The declaration.",
+)  # fmt: skip
+# For commands that serve anybody's files: nothing is read unless it is given.
+optional_matrix_option: Callable[[Any], Any] = click.option(
+    "--matrix", "-m", type=_PATH, default=None, help="The declaration, where its limits and names shall count."
+)
+json_option: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+channel_option: Callable[[Any], Any] = click.option(
+    "--channel", "-c", default="release", show_default=True, help="release, nightly or pull-request."
+)
+date_option: Callable[[Any], Any] = click.option(
+    "--date", default=None, metavar="YYYYMMDD", help="The day of a nightly; today in UTC if not given."
+)
+
+
+def echo_json(value: Record | Sequence[Record] | dict[str, Any]) -> None:
+    """One JSON document on standard output."""
+    import json
+
+    if isinstance(value, dict):
+        click.echo(json.dumps(value, indent=2))
+    elif isinstance(value, Sequence):
+        click.echo(json.dumps([record.model_dump(mode="json", by_alias=True) for record in value], indent=2))
+    else:
+        click.echo(value.to_json(), nl=False)
+
+
+def say(text: str) -> None:
+    """A line of progress, on standard error."""
+    click.echo(text, err=True)
+
+
+def echo_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, right: Iterable[int] = ()
+) -> None:
+    """A table on standard output, as wide as the terminal (80 columns where there is none), plain when piped.
+
+    ``right`` names the columns, from 0, whose values are set to the right.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    rights = set(right)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place in rights else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()) + "\n")
+
+
+def size(count: int) -> str:
+    """Bytes for people: ``1.91 GiB``."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            break
+        value /= 1024
+    return f"{count} B" if unit == "B" else f"{value:.2f} {unit}" if value < 10 else f"{value:.1f} {unit}"
