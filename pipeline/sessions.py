@@ -10,6 +10,7 @@ from pathlib import Path
 import nox
 
 from pipeline.declaration import load
+from pipeline.errors import PipelineError
 from pipeline.plan import channels, make_plan
 from pipeline.records.plan import Cell
 
@@ -92,7 +93,11 @@ def _verb(verb: str, matrix: Path, summary: str) -> Callable[[nox.Session], None
 
 
 def _register_build(matrix: Path) -> None:
-    found = cells(matrix)
+    try:
+        found = cells(matrix)
+    except PipelineError as error:
+        _register_broken(matrix, str(error))
+        return
 
     def build(session: nox.Session, cell: str) -> None:
         fatwheel(session, "build", cell, *session.posargs, matrix=matrix)
@@ -100,3 +105,13 @@ def _register_build(matrix: Path) -> None:
     build.__doc__ = "Build one cell into a wheel; what follows -- goes to `fatwheel build`."
     parametrized = nox.parametrize("cell", [nox.param(c.id, id=session_id(c), tags=_tags(c)) for c in found])(build)
     nox.session(name="build", venv_backend="none", default=False)(parametrized)
+
+
+def _register_broken(matrix: Path, message: str) -> None:
+    """Keep the other sessions usable where the declaration is not: `check` says what is wrong with it."""
+
+    def build(session: nox.Session) -> None:
+        session.error(message)
+
+    build.__doc__ = f"No cells: {matrix} has mistakes; `nox -s check` shows them."
+    nox.session(name="build", venv_backend="none", default=False)(build)
