@@ -1,4 +1,4 @@
-"""What a release did: one outcome for each wanted asset."""
+"""What a release did: one outcome for each wanted asset; and the journal from which a killed run resumes."""
 
 from __future__ import annotations
 
@@ -38,3 +38,32 @@ class ReleaseRecord(Record):
     commit: str | None = None
     assets: list[AssetRecord]
     notes: list[str] = []
+    refused: str | None = None  # why the release must not change; nothing was sent
+
+
+class HashedFile(Record):
+    """A file's digest, true as long as its size (bytes) and modification time (nanoseconds) stay."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+class ReleaseJournal(Record):
+    """Written as a release goes on: what was asked for, what was hashed, and what is settled so far."""
+
+    store: str
+    tag: str
+    files: list[str]  # absolute paths
+    plan: str | None = None  # absolute path
+    matrix: str | None = None  # absolute path
+    commit: str | None = None
+    draft: bool = False
+    metadata: bool = True
+    replace: list[str] = []
+    run: str | None = None  # a workflow run that the wheels come from
+    release_id: str | None = None
+    hashed: list[HashedFile] = []
+    assets: list[AssetRecord] = []
+    finished: bool = False

@@ -1,0 +1,129 @@
+"""`fatwheel release`: bring assets into a release, each by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.commands._io import echo_json, json_option, optional_matrix_option
+
+if TYPE_CHECKING:
+    from pipeline.records.plan import Plan
+    from pipeline.records.release import ReleaseJournal, ReleaseRecord
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(help="Bring assets into a release, each by itself.")
+@click.option("--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
+@click.option("--tag", metavar="TAG", help="The release's tag.")
+@click.option("--plan", "plan_file", type=_PATH, help="A plan's JSON: what it names and was not given is missing.")
+@optional_matrix_option
+@click.option("--commit", metavar="SHA", envvar="GITHUB_SHA", help="The commit that the tag is made of.")
+@click.option("--draft", is_flag=True, help="Leave it a draft.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; send nothing.")
+@click.option("--no-metadata", is_flag=True, help="Send no X.whl.metadata beside the wheels.")
+@click.option("--replace", metavar="NAME", multiple=True, help="An asset whose bytes may be replaced; repeatable.")
+@click.option("--record", type=_PATH, help="Where the run is recorded  [default: .fatwheel/release-TAG.json]")
+@click.option("--resume", type=_PATH, help="The record of a run that was ended; what it was asked for holds.")
+@json_option
+@click.argument("files", metavar="FILE...", nargs=-1, type=_PATH)
+def command(  # noqa: PLR0917  (click passes them by name)
+    store: str | None,
+    tag: str | None,
+    plan_file: Path | None,
+    matrix: Path | None,
+    commit: str | None,
+    draft: bool,
+    dry_run: bool,
+    no_metadata: bool,
+    replace: tuple[str, ...],
+    record: Path | None,
+    resume: Path | None,
+    as_json: bool,
+    files: tuple[Path, ...],
+) -> None:
+    """Compose the request, run it, print its record, and raise if anything wanted is not live."""
+    from pipeline.errors import UsageError
+    from pipeline.records.release import ReleaseJournal
+    from pipeline.release.journal import Journal, default_place
+    from pipeline.release.request import ReleaseRequest
+    from pipeline.release.station import release
+    from pipeline.stores import open_store
+
+    before = ReleaseJournal.read(resume) if resume else None
+    if before is None and not (store and tag):
+        raise UsageError("a release needs --store and --tag", remedy="or --resume with the record of an earlier run")
+    asked = ReleaseJournal(
+        store=store or (before.store if before else ""),
+        tag=tag or (before.tag if before else ""),
+        files=[str(file.absolute()) for file in files] or (before.files if before else []),
+        plan=str(plan_file.absolute()) if plan_file else before.plan if before else None,
+        matrix=str(matrix.absolute()) if matrix else before.matrix if before else None,
+        commit=commit or (before.commit if before else None),
+        draft=draft or bool(before and before.draft),
+        metadata=not no_metadata and (before is None or before.metadata),
+        replace=sorted({*replace, *(before.replace if before else [])}),
+        release_id=before.release_id if before else None,
+        hashed=before.hashed if before else [],
+    )
+    request = ReleaseRequest(
+        tag=asked.tag,
+        files=tuple(Path(file) for file in asked.files),
+        plan=_plan(asked),
+        commit=asked.commit,
+        size_limit=_limit(asked),
+        draft=asked.draft,
+        dry_run=dry_run,
+        metadata=asked.metadata,
+        replace=frozenset(asked.replace),
+        hashed=tuple(asked.hashed),
+    )
+    place = record or resume or default_place(asked.tag)
+    journal = None if dry_run else Journal(place, asked)
+    done = release(open_store(asked.store), request, progress=journal)
+    if journal:
+        journal.finish()
+    _print(done, as_json)
+    _judge(done, dry_run=dry_run)
+
+
+def _plan(asked: ReleaseJournal) -> Plan | None:
+    from pipeline.records.plan import Plan
+
+    return Plan.read(Path(asked.plan)) if asked.plan else None
+
+
+def _limit(asked: ReleaseJournal) -> int | None:
+    if asked.matrix is None:
+        return None
+    from pipeline.declaration import load
+
+    return load(Path(asked.matrix)).document.size.limit
+
+
+def _print(done: ReleaseRecord, as_json: bool) -> None:
+    from pipeline.release.show import table
+
+    if as_json:
+        echo_json(done)
+    else:
+        click.echo(table(done))
+
+
+def _judge(done: ReleaseRecord, *, dry_run: bool) -> None:
+    """Raise if a wanted asset is not live; what a dry run only did not send is no failure."""
+    from pipeline.errors import ReleaseIncomplete, ReleaseRefused
+
+    lacking = [a for a in done.assets if not a.live and not (dry_run and a.outcome == "not-sent")]
+    if not lacking:
+        return
+    if done.refused:
+        raise ReleaseRefused(done.refused, where=done.store)
+    raise ReleaseIncomplete(
+        f"{len(lacking)} of {len(done.assets)} wanted assets are not live",
+        where=f"{done.store} {done.tag}",
+        remedy="mend what is listed and run the same command again: only what is missing is sent",
+    )

@@ -1,0 +1,37 @@
+"""What a release holds and why: ``manifest.json``, uploaded with its wheels."""
+
+from __future__ import annotations
+
+from pipeline.records.base import Record
+from pipeline.records.build import BuildRecord
+from pipeline.records.plan import Plan
+from pipeline.records.smoke import SmokeRecord
+
+
+class ManifestAsset(Record):
+    """One asset that is live. ``build`` and ``smoke`` are null for files that fatwheel did not build."""
+
+    name: str
+    size: int  # bytes
+    sha256: str
+    build: BuildRecord | None = None
+    smoke: SmokeRecord | None = None
+
+
+class Absence(Record):
+    """One wanted asset that is not live: its outcome and the reason."""
+
+    name: str
+    outcome: str
+    reason: str
+
+
+class Manifest(Record):
+    """The whole release. It holds no times, so that equal releases have equal bytes."""
+
+    version: int = 1
+    tag: str
+    commit: str | None = None
+    plan: Plan | None = None
+    assets: list[ManifestAsset] = []  # by name
+    absent: list[Absence] = []  # by name

@@ -1,0 +1,78 @@
+"""What goes up last, since it speaks of all the rest: ``manifest.json`` and ``SHA256SUMS``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from pipeline.records.manifest import Absence, Manifest, ManifestAsset
+from pipeline.records.plan import Plan
+from pipeline.records.release import AssetRecord
+from pipeline.release.policy import GENERATED, MANIFEST, SUMS, TEMPORARY
+from pipeline.release.reconcile import Wanted
+from pipeline.release.sources import Given
+from pipeline.stores.remote import RemoteAsset
+
+LARGEST_MANIFEST = 64 << 20
+"""Bytes. A larger one in the store is none of ours and is not read."""
+
+
+def as_wanted(name: str, data: bytes) -> Wanted:
+    """An asset made here."""
+    return Wanted(name, len(data), hashlib.sha256(data).hexdigest(), data)
+
+
+def read_manifest(data: bytes) -> Manifest | None:
+    """An earlier run's manifest, or None if this is none."""
+    try:
+        return Manifest.model_validate_json(data)
+    except ValidationError:
+        return None
+
+
+def manifest(
+    *,
+    tag: str,
+    commit: str | None,
+    plan: Plan | None,
+    given: Mapping[str, Given],
+    live: Sequence[RemoteAsset],
+    absent: Sequence[AssetRecord],
+    earlier: Manifest | None,
+) -> Wanted:
+    """The manifest of what is live, with this run's records, and an earlier run's for what this one did not bring."""
+    before = {asset.name: asset for asset in earlier.assets} if earlier else {}
+    assets = []
+    for asset in sorted(live, key=lambda a: a.name):
+        if asset.name in GENERATED or asset.name.endswith(TEMPORARY) or not asset.whole or asset.digest is None:
+            continue
+        sha256 = asset.digest.removeprefix("sha256:")
+        old, new = before.get(asset.name), given.get(asset.name)
+        if old and old.sha256 != sha256:
+            old = None
+        build = (new.build if new else None) or (old.build if old else None)
+        smoke = (new.smoke if new else None) or (old.smoke if old else None)
+        assets.append(ManifestAsset(name=asset.name, size=asset.size, sha256=sha256, build=build, smoke=smoke))
+    there = {asset.name for asset in assets}
+    gone = {gap.name: gap for gap in earlier.absent} if earlier else {}
+    gone |= {r.name: Absence(name=r.name, outcome=r.outcome, reason=r.reason) for r in absent}
+    whole = Manifest(
+        tag=tag,
+        commit=commit or (earlier.commit if earlier else None),
+        plan=plan or (earlier.plan if earlier else None),
+        assets=assets,
+        absent=[gone[name] for name in sorted(gone) if name not in there],
+    )
+    return as_wanted(MANIFEST, whole.to_json().encode())
+
+
+def sums(live: Sequence[RemoteAsset]) -> Wanted:
+    """A line for each live asset but itself, as ``sha256sum --check`` reads them."""
+    lines = [
+        f"{asset.digest.removeprefix('sha256:')}  {asset.name}\n"
+        for asset in sorted(live, key=lambda a: a.name)
+        if asset.name != SUMS and not asset.name.endswith(TEMPORARY) and asset.whole and asset.digest
+    ]
+    return as_wanted(SUMS, "".join(lines).encode())

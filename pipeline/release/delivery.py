@@ -1,0 +1,262 @@
+"""One asset on its way into the store: look, act, verify, and again until it is there or cannot be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from pipeline.records.release import AssetOutcome, AssetRecord
+from pipeline.release.pace import Pacer
+from pipeline.release.patience import Patience, Policy
+from pipeline.release.reconcile import Action, Step, Wanted, step
+from pipeline.stores.body import Body
+from pipeline.stores.clock import Clock
+from pipeline.stores.failure import Kind, StoreFailure
+from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
+
+
+class Breaker:
+    """Opens when the release itself is refused: from then on nothing more is sent."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+        self.answered = threading.Event()  # the first upload has had an answer
+        self.reason = ""
+
+    def open(self, reason: str) -> None:
+        """Stop everything, for this reason; the first one stays."""
+        if not self.opened.is_set():
+            self.reason = reason
+            self.opened.set()
+        self.answered.set()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all deliveries of one release share."""
+
+    store: Store
+    release: RemoteRelease
+    pacer: Pacer
+    policy: Policy
+    clock: Clock
+    breaker: Breaker
+    may_replace: Callable[[RemoteAsset], bool]
+    digests: dict[str, str] = field(default_factory=dict)  # by asset id, where the store's listing has none
+    watch: Callable[[str, int, int], None] = lambda _name, _sent, _size: None
+
+    def remote_digest(self, asset: RemoteAsset) -> str:
+        """An asset's digest, asked for once."""
+        if asset.digest is not None:
+            return asset.digest
+        if asset.id not in self.digests:
+            self.digests[asset.id] = self.store.digest(asset)
+        return self.digests[asset.id]
+
+    def known(self, asset: RemoteAsset, wanted: Wanted) -> RemoteAsset:
+        """The asset with its digest, which is looked up only where the size leaves the question open."""
+        if asset.digest is None and asset.whole and asset.size == wanted.size:
+            return replace(asset, digest=self.remote_digest(asset))
+        return asset
+
+    def step(self, wanted: Wanted, by_name: dict[str, RemoteAsset], mine: frozenset[str] = frozenset()) -> Step:
+        """How a wanted asset stands and what is to be done. ``mine``: ids that this very run made."""
+        remote, spare = (
+            self.known(asset, wanted) if asset else None
+            for asset in (by_name.get(wanted.name), by_name.get(wanted.temporary))
+        )
+        return step(wanted, remote, spare, lambda asset: asset.id in mine or self.may_replace(asset))
+
+    def listing(self) -> dict[str, RemoteAsset]:
+        """What the release holds now, by name."""
+        return {asset.name: asset for asset in self.store.assets(self.release)}
+
+
+class Delivery:
+    """One wanted asset. ``run`` never raises for what a store does: the outcome is in the record."""
+
+    def __init__(self, wanted: Wanted, around: Surroundings) -> None:
+        self.wanted = wanted
+        self.around = around
+        self.attempts = 0
+        self.sent = 0
+        self._mine: set[str] = set()
+        self._outcome: AssetOutcome = "identical"
+
+    def run(self, snapshot: dict[str, RemoteAsset]) -> AssetRecord:
+        """Bring the asset into the store. ``snapshot`` is the listing from before the first delivery."""
+        around = self.around
+        if around.breaker.opened.is_set():
+            return self._record("not-sent", around.breaker.reason)
+        patience = Patience(around.policy, around.clock, around.breaker.opened, around.pacer.hold)
+        first: list[dict[str, RemoteAsset]] = [snapshot]
+
+        def attempt() -> None:
+            try:
+                self._attempt(first.pop() if first else around.listing())
+            finally:
+                around.breaker.answered.set()
+
+        try:
+            patience.retrying()(attempt)
+        except _Conflict as conflict:
+            return self._record("conflict", str(conflict))
+        except StoreFailure as failure:
+            if failure.kind is Kind.RELEASE:
+                around.breaker.open(failure.what)
+            elif around.breaker.opened.is_set() and self.attempts == 0:
+                return self._record("not-sent", around.breaker.reason)
+            reason = failure.what
+            if failure.kind in {Kind.TRANSIENT, Kind.AMBIGUOUS, Kind.LIMITED, Kind.GONE, Kind.TAKEN}:
+                reason += f" ({self.attempts} attempt{'s' if self.attempts != 1 else ''})"
+            return self._record("failed", reason + self._clean())
+        return self._record(self._outcome, "")
+
+    def _record(self, outcome: AssetOutcome, reason: str) -> AssetRecord:
+        wanted = self.wanted
+        return AssetRecord(
+            name=wanted.name,
+            outcome=outcome,
+            size=wanted.size,
+            sha256=wanted.sha256,
+            attempts=self.attempts,
+            bytes_sent=self.sent,
+            reason=reason,
+        )
+
+    def _attempt(self, by_name: dict[str, RemoteAsset]) -> None:
+        """One round: from how things stand to the asset being live and verified, or a failure."""
+        around, wanted = self.around, self.wanted
+        now = around.step(wanted, by_name, frozenset(self._mine))
+        if now.action is Action.KEEP:
+            if self.attempts and self._outcome == "identical":
+                self._outcome = "adopted"
+            if now.spare:
+                self._delete(now.spare)
+            return
+        if now.action is Action.CONFLICT:
+            raise _Conflict(_difference(wanted, now.remote))
+        if now.spare and now.action is not Action.FINISH:
+            self._delete(now.spare)
+        if now.remote and (now.action is Action.CLEAR or now.remote.id in self._mine):
+            self._delete(now.remote)
+            now = replace(now, action=Action.SEND, remote=None)
+        if now.action in {Action.REPLACE, Action.FINISH}:
+            spare = now.spare if now.spare and now.action is Action.FINISH else self._send(wanted.temporary)
+            self._outcome = "replaced"
+            if now.remote:
+                self._delete(now.remote)
+            self._take_name(spare)
+            return
+        self._send(wanted.name)
+
+    def _send(self, name: str) -> RemoteAsset:
+        """Upload under ``name``, and make sure of what the store holds then."""
+        around, wanted = self.around, self.wanted
+        self._unchanged()
+        around.pacer.acquire()
+        if around.breaker.opened.is_set():
+            raise StoreFailure(around.breaker.reason, Kind.RELEASE)
+        self.attempts += 1
+        before = self.sent
+
+        def watch(taken: int) -> None:
+            self.sent = before + taken
+            around.watch(wanted.name, taken, wanted.size)
+            if around.breaker.opened.is_set():
+                raise StoreFailure(around.breaker.reason, Kind.RELEASE)
+
+        outcome: AssetOutcome = "uploaded"
+        try:
+            made = around.store.upload(around.release, name, Body(wanted.source, wanted.size, watch))
+        except StoreFailure as failure:
+            if failure.kind not in {Kind.AMBIGUOUS, Kind.TAKEN}:
+                raise
+            found = self._look(name, patiently=failure.sent_all or failure.kind is Kind.TAKEN)
+            if found is None or not wanted.is_in(around.known(found, wanted)):
+                raise
+            made, outcome = found, "adopted"
+        self._verify(name, made)
+        if self._outcome != "replaced":
+            self._outcome = outcome
+        return made
+
+    def _verify(self, name: str, made: RemoteAsset) -> None:
+        around, wanted = self.around, self.wanted
+        self._mine.add(made.id)
+        if made.name != name:
+            self._delete(made)
+            raise StoreFailure(f"the server renamed it to {made.name}", Kind.ASSET)
+        if not made.whole:
+            raise StoreFailure(f"the server calls it {made.state}, not uploaded", Kind.TRANSIENT)
+        if made.size != wanted.size:
+            raise StoreFailure(f"the server holds {made.size:,} of {wanted.size:,} bytes", Kind.TRANSIENT)
+        if around.remote_digest(made) != wanted.digest:
+            self._unchanged()
+            raise StoreFailure("the server holds other bytes than were sent", Kind.TRANSIENT)
+
+    def _look(self, name: str, *, patiently: bool) -> RemoteAsset | None:
+        """Find an asset that may have landed: what is new may take seconds to be listed."""
+        looks = self.around.policy.looks
+        for wait in looks if patiently else looks[:1]:
+            if wait:
+                self.around.clock.sleep(wait, self.around.breaker.opened)
+            try:
+                found = self.around.listing().get(name)
+            except StoreFailure as failure:
+                if failure.kind in {Kind.RELEASE, Kind.LIMITED}:
+                    raise
+                continue
+            if found is not None:
+                return found
+        return None
+
+    def _take_name(self, spare: RemoteAsset) -> None:
+        around = self.around
+        around.pacer.acquire()
+        renamed = around.store.rename(around.release, spare, self.wanted.name)
+        if renamed.name != self.wanted.name:
+            raise StoreFailure(f"the server renamed it to {renamed.name}", Kind.ASSET)
+        if spare.id in around.digests:
+            around.digests[renamed.id] = around.digests[spare.id]
+
+    def _delete(self, asset: RemoteAsset) -> None:
+        self.around.pacer.acquire()
+        self.around.store.delete(self.around.release, asset)
+        self.around.digests.pop(asset.id, None)
+
+    def _unchanged(self) -> None:
+        wanted = self.wanted
+        if isinstance(wanted.source, bytes):
+            return
+        try:
+            about = wanted.source.stat()
+        except OSError as error:
+            raise StoreFailure(f"it cannot be read any more: {error.strerror}", Kind.ASSET) from error
+        if (about.st_size, about.st_mtime_ns) != (wanted.size, wanted.mtime_ns):
+            raise StoreFailure("the file was changed while it was released", Kind.ASSET)
+
+    def _clean(self) -> str:
+        """Take away the half-upload that the last attempt may have left; what cannot be, is said."""
+        if not self.attempts or self.around.breaker.opened.is_set():
+            return ""
+        try:
+            by_name = self.around.listing()
+            for name in (self.wanted.name, self.wanted.temporary):
+                left = by_name.get(name)
+                if left and (not left.whole or left.id in self._mine):
+                    self._delete(left)
+        except StoreFailure as failure:
+            return f"; a half-upload of it may be left: {failure.what}"
+        return ""
+
+
+class _Conflict(Exception):
+    """Other bytes have the name, and must not be touched."""
+
+
+def _difference(wanted: Wanted, remote: RemoteAsset | None) -> str:
+    if remote is None or remote.size != wanted.size:
+        return f"the release holds other bytes by this name ({remote.size if remote else 0:,} of them)"
+    return f"the release holds other bytes by this name ({(remote.digest or 'digest not known')[:19]})"

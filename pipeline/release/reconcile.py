@@ -1,0 +1,117 @@
+"""Wanted assets against what a store holds: one state and one action for each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from pipeline.release.policy import TEMPORARY
+from pipeline.stores.remote import RemoteAsset
+
+
+class State(Enum):
+    """How one name stands in the store."""
+
+    ABSENT = "absent"
+    IDENTICAL = "identical"
+    HALF = "half-uploaded"
+    DIFFERENT = "different"
+    FOREIGN = "foreign"
+
+
+class Action(Enum):
+    """What is done about it."""
+
+    SEND = "send"
+    KEEP = "keep"
+    CLEAR = "delete the half-upload, then send"
+    REPLACE = "send under a temporary name, verify, then swap"
+    FINISH = "finish a swap that was broken off"
+    CONFLICT = "leave: other bytes have this name"
+    LEAVE = "leave: nobody asked for it"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One asset that is to be in the release. ``size`` in bytes, ``sha256`` in hexadecimal."""
+
+    name: str
+    size: int
+    sha256: str
+    source: Path | bytes
+    mtime_ns: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """As a store writes it."""
+        return f"sha256:{self.sha256}"
+
+    @property
+    def temporary(self) -> str:
+        """Its name until it may take its own."""
+        return self.name + TEMPORARY
+
+    def is_in(self, remote: RemoteAsset | None) -> bool:
+        """Whether a remote asset is whole and has exactly these bytes."""
+        return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.digest
+
+
+@dataclass(frozen=True)
+class Step:
+    """One name: how it stands and what is done. ``remote`` is what has the name now, ``spare`` its temporary one."""
+
+    name: str
+    state: State
+    action: Action
+    wanted: Wanted | None = None
+    remote: RemoteAsset | None = None
+    spare: RemoteAsset | None = None
+
+
+def state_of(wanted: Wanted, remote: RemoteAsset | None) -> State:
+    """How a wanted asset stands."""
+    if remote is None:
+        return State.ABSENT
+    if not remote.whole:
+        return State.HALF
+    return State.IDENTICAL if wanted.is_in(remote) else State.DIFFERENT
+
+
+def step(
+    wanted: Wanted, remote: RemoteAsset | None, spare: RemoteAsset | None, may_replace: Callable[[RemoteAsset], bool]
+) -> Step:
+    """Choose the action for one wanted asset."""
+    state = state_of(wanted, remote)
+    allowed = remote is not None and state is State.DIFFERENT and may_replace(remote)
+    if state is State.IDENTICAL:
+        action = Action.KEEP
+    elif state is State.DIFFERENT and not allowed:
+        action = Action.CONFLICT
+    elif wanted.is_in(spare):
+        action = Action.FINISH
+    elif state is State.DIFFERENT:
+        action = Action.REPLACE
+    else:
+        action = Action.CLEAR if state is State.HALF else Action.SEND
+    return Step(wanted.name, state, action, wanted, remote, spare)
+
+
+def reconcile(
+    wanted: Sequence[Wanted],
+    remote: Sequence[RemoteAsset],
+    *,
+    may_replace: Callable[[RemoteAsset], bool] = lambda _asset: False,
+) -> tuple[Step, ...]:
+    """One step for each wanted asset, in their order, then one for each asset that nobody asked for, by name.
+
+    A digest that the store does not know is taken as different; ask the store for it before.
+    """
+    by_name = {asset.name: asset for asset in remote}
+    steps = [step(one, by_name.get(one.name), by_name.get(one.temporary), may_replace) for one in wanted]
+    known = {one.name for one in wanted} | {one.temporary for one in wanted}
+    foreign = [
+        Step(name, State.FOREIGN, Action.LEAVE, remote=by_name[name]) for name in sorted(by_name) if name not in known
+    ]
+    return (*steps, *foreign)

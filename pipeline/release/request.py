@@ -1,0 +1,74 @@
+"""What one release is asked to do, and who hears of its progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.records.plan import Plan
+from pipeline.records.release import AssetRecord, HashedFile
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """The files and what is to become of them. ``size_limit`` in bytes; None is the plan's or the store's own.
+
+    Without a plan the completeness is ``partial``: what passed is published, and the rest is told.
+    """
+
+    tag: str
+    files: tuple[Path, ...]
+    plan: Plan | None = None
+    commit: str | None = None
+    size_limit: int | None = None
+    completeness: str | None = None
+    draft: bool = False
+    dry_run: bool = False
+    metadata: bool = True
+    replace: frozenset[str] = frozenset()
+    release_id: str | None = None
+    hashed: tuple[HashedFile, ...] = field(default=())
+
+    @property
+    def whole(self) -> bool:
+        """Whether it may be published only when nothing is missing."""
+        return (self.completeness or (self.plan.completeness if self.plan else "partial")) == "complete"
+
+
+class Progress(Protocol):
+    """Hears what happens, from several threads."""
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+
+    def hashed(self, file: HashedFile) -> None:
+        """A digest that need not be computed again."""
+
+    def opened(self, release_id: str) -> None:
+        """The release that is written to."""
+
+    def sent(self, name: str, taken: int, size: int) -> None:
+        """Bytes of one attempt so far."""
+
+    def settled(self, record: AssetRecord) -> None:
+        """An asset's final outcome."""
+
+
+class Silence:
+    """Hears nothing."""
+
+    def say(self, text: str) -> None:
+        """Pass over."""
+
+    def hashed(self, file: HashedFile) -> None:
+        """Pass over."""
+
+    def opened(self, release_id: str) -> None:
+        """Pass over."""
+
+    def sent(self, name: str, taken: int, size: int) -> None:
+        """Pass over."""
+
+    def settled(self, record: AssetRecord) -> None:
+        """Pass over."""

@@ -1,0 +1,52 @@
+"""A release's record for people, in 80 columns."""
+
+from __future__ import annotations
+
+from pipeline.records.release import ReleaseRecord
+
+OUTCOME_WIDTH = 9
+SIZE_WIDTH = 9
+
+
+def shorten(name: str, width: int) -> str:
+    """A name cut in its middle, since both its ends tell wheels apart."""
+    if len(name) <= width:
+        return name
+    head = (width - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
+
+
+def size_text(size: int | None) -> str:
+    """Bytes for people."""
+    if size is None:
+        return ""
+    if size < 1 << 10:
+        return f"{size} B"
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.2f} {unit}"
+    return ""
+
+
+def table(record: ReleaseRecord, width: int = 80) -> str:
+    """One line an asset, then the reasons of those that are not live, in full, then notes and a sum."""
+    room = width - OUTCOME_WIDTH - SIZE_WIDTH - 4
+    lines = []
+    for asset in record.assets:
+        size = size_text(asset.size)
+        lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {size:>{SIZE_WIDTH}}")
+    lacking = [asset for asset in record.assets if not asset.live]
+    if lacking:
+        lines += ["", "not live:"]
+        for asset in lacking:
+            lines += [f"  {asset.name}", f"    {asset.outcome}: {asset.reason}"]
+    lines += [f"note: {note}" for note in record.notes]
+    lines.append(summary(record))
+    return "\n".join(lines)
+
+
+def summary(record: ReleaseRecord) -> str:
+    """One sentence."""
+    live = sum(asset.live for asset in record.assets)
+    state = "published" if record.published else "not published"
+    return f"{record.tag} in {record.store}: {live} of {len(record.assets)} wanted assets are live; {state}."

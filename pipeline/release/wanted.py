@@ -1,0 +1,81 @@
+"""From given files to wanted assets: judged, hashed, and each wheel with its metadata behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pipeline.records.release import AssetRecord, HashedFile
+from pipeline.release.closing import as_wanted
+from pipeline.release.execute import Job
+from pipeline.release.policy import contradicted, missing, withheld
+from pipeline.release.reconcile import Wanted
+from pipeline.release.request import Progress, ReleaseRequest
+from pipeline.release.sources import METADATA, Given
+from pipeline.stores.digests import file_digest
+from pipeline.stores.remote import Rules
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """The given files by what may become of them; ``refused`` are settled already."""
+
+    accepted: tuple[Given, ...]
+    refused: tuple[AssetRecord, ...]
+    missing: tuple[str, ...]
+
+
+def sort_out(given: Sequence[Given], request: ReleaseRequest, rules: Rules) -> Sorted:
+    """Judge the files by all that can be known without reading them."""
+    limit = request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
+    accepted, refused = [], []
+    for one in given:
+        if reason := withheld(one, limit, rules, request.plan):
+            refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason))
+        else:
+            accepted.append(one)
+    return Sorted(tuple(accepted), tuple(refused), missing(given, request.plan))
+
+
+def asset_names(sorted_out: Sorted, request: ReleaseRequest) -> tuple[str, ...]:
+    """The names of all assets that are to go up, but for the closing ones."""
+    names = [one.name for one in sorted_out.accepted]
+    if request.metadata:
+        names += [one.name + METADATA for one in sorted_out.accepted if one.metadata is not None]
+    return tuple(names)
+
+
+def hash_all(
+    sorted_out: Sorted, request: ReleaseRequest, progress: Progress
+) -> tuple[tuple[Job, ...], tuple[AssetRecord, ...]]:
+    """Hash the files, two at a time; those whose bytes contradict their records are withheld.
+
+    Digests of an earlier run count as long as a file's size and modification time are the same.
+    """
+    known = {(f.path, f.size, f.mtime_ns): f.sha256 for f in request.hashed}
+
+    def digest(one: Given) -> str | OSError:
+        path = str(one.path.absolute())
+        sha256 = known.get((path, one.size, one.mtime_ns))
+        try:
+            sha256 = sha256 or file_digest(one.path)
+        except OSError as error:
+            return error
+        progress.hashed(HashedFile(path=path, size=one.size, mtime_ns=one.mtime_ns, sha256=sha256))
+        return sha256
+
+    jobs: list[Job] = []
+    refused: list[AssetRecord] = []
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for one, sha256 in zip(sorted_out.accepted, pool.map(digest, sorted_out.accepted), strict=True):
+            reason = f"it cannot be read: {sha256}" if isinstance(sha256, OSError) else contradicted(one, sha256)
+            if isinstance(sha256, OSError) or reason:
+                refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason or ""))
+                continue
+            wanted = Wanted(one.name, one.size, sha256, one.path, one.mtime_ns)
+            if request.metadata and one.metadata is not None:
+                jobs.append((wanted, as_wanted(one.name + METADATA, one.metadata)))
+            else:
+                jobs.append((wanted,))
+    return tuple(jobs), tuple(refused)

@@ -1,0 +1,23 @@
+"""Where releases live and where wheels come from: what a store holds, and how it is read and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.errors import UsageError
+from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
+
+__all__ = ["RemoteAsset", "RemoteRelease", "Store", "open_store"]
+
+
+def open_store(spec: str) -> Store:
+    """Open ``dir:PATH`` or ``github:OWNER/REPO``; nothing is read or written yet.
+
+    Raises `UsageError`.
+    """
+    kind, _, place = spec.partition(":")
+    if kind == "dir" and place:
+        from pipeline.stores.directory import DirectoryStore
+
+        return DirectoryStore(Path(place))
+    raise UsageError(f"{spec!r} is no store", where="--store", remedy="write dir:PATH or github:OWNER/REPO")

@@ -1,0 +1,21 @@
+"""sha256 of what does not fit into memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stream_digest(chunks: Iterable[bytes]) -> str:
+    """sha256 of a stream, as 64 hexadecimal digits."""
+    state = hashlib.sha256()
+    for chunk in chunks:
+        state.update(chunk)
+    return state.hexdigest()

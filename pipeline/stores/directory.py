@@ -1,0 +1,187 @@
+"""A store that is a folder: ``PATH/TAG/NAME``, with drafts in ``PATH/.draft-TAG/``."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pipeline.errors import UsageError
+from pipeline.records.base import Record
+from pipeline.stores.body import CHUNK, Body
+from pipeline.stores.digests import stream_digest
+from pipeline.stores.failure import Kind, StoreFailure
+from pipeline.stores.remote import STARTER, UPLOADED, RemoteAsset, RemoteRelease, Rules
+
+DRAFT = ".draft-"
+PART = ".part-"  # a file that is being written; what a broken-off run leaves is listed as half-uploaded
+ABOUT = ".fatwheel-release.json"
+
+_ZEROS = bytes(CHUNK)
+
+
+class _About(Record):
+    commit: str | None = None
+    created: str = ""
+
+
+class DirectoryStore:
+    """Releases in a folder. A file appears under its name only when all of it is there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def spec(self) -> str:
+        """``dir:PATH``."""
+        return f"dir:{self.root}"
+
+    def rules(self) -> Rules:
+        """GitHub's rules for names and sizes, since it rehearses them; slices and placeholders are welcome."""
+        return Rules()
+
+    def releases(self) -> tuple[RemoteRelease, ...]:
+        """All releases and drafts, newest first."""
+        if not self.root.is_dir():
+            return ()
+        found = [
+            self._release(place, place.name.removeprefix(DRAFT))
+            for place in self.root.iterdir()
+            if place.is_dir() and (not place.name.startswith(".") or place.name.startswith(DRAFT))
+        ]
+        return tuple(sorted(found, key=lambda r: (r.created, r.id), reverse=True))
+
+    def find(self, tag: str) -> tuple[RemoteRelease, ...]:
+        """The published release of a tag, and its draft."""
+        check_tag(tag)
+        places = (self.root / tag, self.root / f"{DRAFT}{tag}")
+        return tuple(self._release(place, tag) for place in places if place.is_dir())
+
+    def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
+        """All files of a release by name; no digests, which `digest` finds."""
+        found = []
+        with _failures(release.tag):
+            for entry in os.scandir(self._place(release)):
+                if not entry.is_file():
+                    continue
+                if entry.name.startswith(PART):
+                    name, state = entry.name.removeprefix(PART), STARTER
+                elif entry.name.startswith("."):
+                    continue
+                else:
+                    name, state = entry.name, UPLOADED
+                found.append(RemoteAsset(f"{release.id}/{entry.name}", name, entry.stat().st_size, state))
+        # A whole file hides the broken-off one that would have replaced it.
+        whole = {asset.name for asset in found if asset.whole}
+        return tuple(sorted((a for a in found if a.whole or a.name not in whole), key=lambda a: a.name))
+
+    def read(self, asset: RemoteAsset) -> Iterator[bytes]:
+        """The file's bytes."""
+        with _failures(asset.name):
+            yield from Body(self.root / asset.id, asset.size)
+
+    def digest(self, asset: RemoteAsset) -> str:
+        """sha256, from reading the file."""
+        return f"sha256:{stream_digest(self.read(asset))}"
+
+    def create_draft(self, tag: str, *, commit: str | None, title: str, notes: str) -> RemoteRelease:  # noqa: ARG002  (a folder has no page)
+        """Make the draft's folder."""
+        check_tag(tag)
+        place = self.root / f"{DRAFT}{tag}"
+        with _failures(tag):
+            place.mkdir(parents=True, exist_ok=True)
+            about = _About(commit=commit, created=datetime.now(UTC).isoformat(timespec="microseconds"))
+            about.write(place / ABOUT)
+        return self._release(place, tag)
+
+    def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:
+        """Copy a file in: under a temporary name, made durable, then renamed."""
+        place = self._place(release)
+        part = place / f"{PART}{name}"
+        with _failures(name):
+            with part.open("wb", buffering=0) as file:
+                for chunk in body:
+                    _write(file.fileno(), chunk)
+                file.truncate(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+                os.fsync(file.fileno())
+            if (place / name).exists():
+                raise StoreFailure("the name is taken", Kind.TAKEN)
+            part.rename(place / name)
+        return RemoteAsset(f"{release.id}/{name}", name, (place / name).stat().st_size)
+
+    def rename(self, release: RemoteRelease, asset: RemoteAsset, name: str) -> RemoteAsset:
+        """Rename a file; a name that is taken stays as it is."""
+        target = self._place(release) / name
+        with _failures(name):
+            if target.exists():
+                raise StoreFailure("the name is taken", Kind.TAKEN)
+            (self.root / asset.id).rename(target)
+        return RemoteAsset(f"{release.id}/{name}", name, asset.size, asset.state, asset.digest)
+
+    def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:
+        """Remove a file."""
+        with _failures(f"{release.tag}/{asset.name}"):
+            (self.root / asset.id).unlink(missing_ok=True)
+
+    def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:  # noqa: ARG002
+        """Rename the draft's folder; if the tag is there already, move its files one by one."""
+        draft, place = self._place(release), self.root / release.tag
+        with _failures(release.tag):
+            if place.is_dir():
+                for file in sorted(draft.iterdir()):
+                    if not (place / file.name).exists():
+                        file.rename(place / file.name)
+                shutil.rmtree(draft)
+            else:
+                draft.rename(place)
+        return self._release(place, release.tag)
+
+    def delete_release(self, release: RemoteRelease) -> None:
+        """Remove the folder: out of sight first, in one step."""
+        place = self._place(release)
+        aside = self.root / f".deleted-{release.id}"
+        with _failures(release.tag):
+            place.rename(aside)
+            shutil.rmtree(aside)
+
+    def _place(self, release: RemoteRelease) -> Path:
+        return self.root / release.id
+
+    def _release(self, place: Path, tag: str) -> RemoteRelease:
+        about = _About.read(place / ABOUT) if (place / ABOUT).is_file() else _About()
+        return RemoteRelease(
+            place.name, tag, draft=place.name.startswith(DRAFT), commit=about.commit, created=about.created
+        )
+
+
+def check_tag(tag: str) -> None:
+    """Raise `UsageError` for a tag that would not be one visible folder of its own."""
+    if not tag or tag.startswith(".") or any(c in "/\\\0" or not c.isprintable() for c in tag):
+        raise UsageError(
+            f"{tag!r} is no tag for a folder", where="--tag", remedy="use letters, digits and . _ + - only, no slash"
+        )
+
+
+def _write(handle: int, chunk: bytes) -> None:
+    # Blocks of zeros become holes, so that a sparse file stays one.
+    if chunk == _ZEROS[: len(chunk)]:
+        os.lseek(handle, len(chunk), os.SEEK_CUR)
+        return
+    view = memoryview(chunk)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+@contextlib.contextmanager
+def _failures(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{name}: {error.strerror or error}"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}:
+            raise StoreFailure(what, Kind.RELEASE, remedy="make room in the store, or mend its permissions") from error
+        raise StoreFailure(what, Kind.ASSET) from error

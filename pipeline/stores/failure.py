@@ -1,0 +1,36 @@
+"""Why a store did not do what it was asked, told apart by what may be done about it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pipeline.errors import PipelineError
+
+
+class Kind(Enum):
+    """What a failure means for the asset and for the release."""
+
+    ASSET = "permanent for this asset"
+    RELEASE = "permanent for the whole release"
+    TRANSIENT = "nothing happened; may pass"
+    LIMITED = "too many requests; wait and ask again"
+    AMBIGUOUS = "it may have happened; look"
+    TAKEN = "the name is taken; look"
+    GONE = "not found; look"
+
+
+class StoreFailure(PipelineError):
+    """A request to a store that failed. ``wait`` is what the store asked for, in seconds.
+
+    ``sent_all`` says that all bytes of the asset had been handed over before it failed.
+    """
+
+    status = 7
+
+    def __init__(
+        self, what: str, kind: Kind, *, wait: float | None = None, sent_all: bool = False, remedy: str | None = None
+    ) -> None:
+        super().__init__(what, remedy=remedy)
+        self.kind = kind
+        self.wait = wait
+        self.sent_all = sent_all
