@@ -1,0 +1,281 @@
+"""Compile the kernels and lay out the package as it will lie in site-packages.
+
+    CUDA_HOME=/usr/local/cuda python build.py --out out --targets "8.0 9.0a" --version 0.1.0
+
+fatwheel runs this for each cell of matrix.yaml and packs what it finds in --out. Standard library only, Python 3.9 and
+later. Same sources, targets, version and compilers give the same bytes, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import glibc_floor
+
+HERE = Path(__file__).resolve().parent
+MODULES = tuple(sorted(path.stem for path in (HERE / "kernels").glob("*.cu")))
+
+_TARGET = re.compile(r"(\d{1,2})\.(\d)([af]?)(\+PTX)?")
+# ELF's e_machine, the two bytes at offset 18.
+_MACHINES = {"x86_64": 62, "aarch64": 183}
+# Only the C ABI leaves a module; CUDA's runtime and everything else in it stay its own.
+_EXPORTS = "{ global: mk_*; local: *; };\n"
+_VERSION_FILE = '''"""How this copy was built; written by build.py."""
+
+__version__ = "{version}"
+targets = "{targets}"
+'''
+
+
+class Failure(Exception):
+    """What went wrong and, where it is known, what to do."""
+
+
+def gencode(target: str) -> str:
+    """nvcc's flag for one target: machine code of 9.0a; of 9.0+PTX, PTX as well. Raises `Failure`."""
+    match = _TARGET.fullmatch(target)
+    if not match:
+        raise Failure(f"'{target}' is not a GPU target; write targets like 9.0a, 12.0f or 9.0+PTX")
+    name = "".join(match.group(1, 2, 3))
+    code = f"[compute_{name},sm_{name}]" if match[4] else f"sm_{name}"
+    return f"-gencode=arch=compute_{name},code={code}"
+
+
+def find_nvcc(environment: dict[str, str]) -> Path:
+    """The compiler of ``CUDA_HOME``. Raises `Failure`."""
+    home = environment.get("CUDA_HOME")
+    if not home:
+        raise Failure("CUDA_HOME is not set; set it to a CUDA toolkit, for example /usr/local/cuda")
+    nvcc = Path(home, "bin", "nvcc").absolute()
+    if not os.access(nvcc, os.X_OK):
+        raise Failure(f"there is no nvcc at {nvcc}; set CUDA_HOME to a CUDA toolkit with a compiler")
+    return nvcc
+
+
+def find_host_compiler(environment: dict[str, str], arch: str) -> str:
+    """The C++ compiler that makes code for ``arch``: NVCC_CCBIN, else CXX, else the usual one. Raises `Failure`."""
+    native = arch == platform.machine()
+    named = environment.get("NVCC_CCBIN") or environment.get("CXX")
+    compiler = named or ("g++" if native else f"{arch}-linux-gnu-g++")
+    found = shutil.which(compiler, path=environment.get("PATH"))
+    if not found:
+        package = "g++" if native else f"g++-{arch.replace('_', '-')}-linux-gnu"
+        raise Failure(f"there is no host compiler {compiler} for {arch}; install it (Debian: {package}) or set CXX")
+    return found
+
+
+@dataclass
+class Compilation:
+    """Everything that the modules of one build share."""
+
+    nvcc: Path
+    host_compiler: str
+    arch: str
+    targets: list[str]
+    compress_mode: str | None
+    scratch: Path  # holds stand-ins/, exports.map and what compilers leave behind
+    running: set[subprocess.Popen[str]] = field(default_factory=set)
+
+    def command(self, module: str, output: Path) -> list[str]:
+        """The one nvcc command that makes a module."""
+        return [
+            str(self.nvcc), "-O3", "-std=c++17", "-shared", "-cudart", "static", "-ccbin", self.host_compiler,
+            *map(gencode, self.targets),
+            *([f"--compress-mode={self.compress_mode}"] if self.compress_mode else []),
+            "-Xcompiler", "-fPIC,-fvisibility=hidden,-Wall",
+            # Nothing of this machine goes into the library: no build id and no symbols with temporary names, and no
+            # device link, which whole-program code does not need and which writes down its own command line.
+            "-nodlink", "-Xlinker", "-s,--build-id=none,--as-needed",
+            "-Xlinker", f"--version-script={self.scratch / 'exports.map'}",
+            f"-L{self.scratch / 'stand-ins'}",
+            f"{module}.cu", "-o", str(output),
+        ]  # fmt: skip
+
+    def compile(self, module: str, output: Path) -> float:
+        """Compile one module; the seconds that it took. Raises `Failure` with the compiler's words."""
+        start = time.monotonic()
+        process = subprocess.Popen(
+            self.command(module, output),
+            cwd=HERE / "kernels",
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self.running.add(process)
+        said, _ = process.communicate()
+        self.running.discard(process)
+        if process.returncode != 0:
+            raise Failure(f"{module}.cu: nvcc ended with {process.returncode}\n{said.strip()}")
+        if said.strip():
+            print(said.rstrip(), flush=True)
+        self.check_machine(module, output)
+        return time.monotonic() - start
+
+    def check_machine(self, module: str, output: Path) -> None:
+        """Whether the library is for the CPU that was asked for. Raises `Failure`."""
+        with output.open("rb") as file:
+            machine = int.from_bytes(file.read(20)[18:20], "little")
+        if machine != _MACHINES[self.arch]:
+            made = {number: name for name, number in _MACHINES.items()}.get(machine, f"machine {machine}")
+            raise Failure(
+                f"{module}: {self.host_compiler} made code for {made}, not {self.arch}; "
+                f"set CXX to a compiler for {self.arch}"
+            )
+
+    def stop(self) -> None:
+        """End the compilers that still run."""
+        for process in list(self.running):
+            process.terminate()
+
+
+def compile_all(compilation: Compilation, modules: list[str], lib: Path, jobs: int) -> dict[str, float]:
+    """Compile modules side by side; seconds by module. Raises `Failure` naming every module that failed."""
+    seconds: dict[str, float] = {}
+    failures: list[str] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting: dict[Future[float], str] = {
+            pool.submit(compilation.compile, module, lib / f"{module}.so"): module for module in modules
+        }
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    module = waiting.pop(future)
+                    try:
+                        seconds[module] = future.result()
+                    except Failure as failure:
+                        failures.append(str(failure))
+                    else:
+                        size = (lib / f"{module}.so").stat().st_size
+                        shown = (
+                            f"[{len(seconds)}/{len(modules)}] {module}: {seconds[module]:.1f} s, {size / 1e6:.2f} MB"
+                        )
+                        print(shown, flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            compilation.stop()
+            raise
+    if failures:
+        raise Failure("\n".join(failures))
+    return dict(sorted(seconds.items()))
+
+
+def write_package(package: Path, version: str, targets: list[str]) -> None:
+    """The Python files, and the generated one that says what was built."""
+    shutil.copytree(HERE / "minikernels", package, ignore=shutil.ignore_patterns("__pycache__", "_version.py", "lib"))
+    (package / "_version.py").write_text(
+        _VERSION_FILE.format(version=version, targets=" ".join(targets)), encoding="utf-8"
+    )
+    (package / "lib").mkdir()
+
+
+def publish(package: Path, place: Path) -> None:
+    """Put a finished package in the place of an older one, if there is one, by renaming."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        old = package.with_name("old")
+        place.rename(old)
+    package.rename(place)
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """The whole build. Raises `Failure`; then --out is as it was."""
+    targets = arguments.targets.split()
+    for target in targets:
+        gencode(target)
+    if not targets:
+        raise Failure("there is no target; give --targets, for example --targets 9.0a")
+    out = Path(arguments.out).absolute()
+    environment = dict(os.environ)
+    nvcc, host = find_nvcc(environment), find_host_compiler(environment, arguments.arch)
+    modules = sorted(set(arguments.only or MODULES))
+    print(f"{len(modules)} modules for {' '.join(targets)} on {arguments.arch}, {arguments.jobs} at a time", flush=True)
+
+    out.mkdir(parents=True, exist_ok=True)
+    # Beside the result, so that the last step is a rename within one file system.
+    with tempfile.TemporaryDirectory(dir=out, prefix=".build-") as scratch_name:
+        scratch = Path(scratch_name)
+        (scratch / "stand-ins").mkdir()
+        (scratch / "exports.map").write_text(_EXPORTS, encoding="utf-8")
+        try:
+            glibc_floor.write_stand_ins(scratch / "stand-ins", host, arguments.arch)
+        except subprocess.CalledProcessError as error:
+            raise Failure(f"{host} cannot make a library for {arguments.arch}\n{error.stderr.strip()}") from None
+        package = scratch / "minikernels"
+        write_package(package, arguments.version, targets)
+        compilation = Compilation(nvcc, host, arguments.arch, targets, arguments.compress_mode, scratch)
+        seconds = compile_all(compilation, modules, package / "lib", arguments.jobs)
+        publish(package, out / "minikernels")
+    if arguments.report:
+        write_report(Path(arguments.report), targets, seconds)
+
+
+def write_report(path: Path, targets: list[str], seconds: dict[str, float]) -> None:
+    """What was built, in the form that fatwheel reads."""
+    built = [{"name": name, "targets": targets, "seconds": round(spent, 2)} for name, spent in seconds.items()]
+    unfinished = path.with_name(f".{path.name}.part")
+    unfinished.write_text(json.dumps({"modules": built, "left_out": []}, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Compile minikernels into a tree in site-packages layout.")
+    parser.add_argument("--out", required=True, help="folder that gets minikernels/")
+    parser.add_argument("--targets", required=True, help='GPU targets, separated by spaces: "8.0 9.0a"')
+    parser.add_argument("--version", required=True, help="the version, with its local label if it has one")
+    machine = platform.machine()
+    parser.add_argument("--arch", choices=sorted(_MACHINES), default=machine, help=f"CPU (default: {machine})")
+    parser.add_argument("--report", help="file that gets what was built, as JSON")
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="modules compiled at a time")
+    parser.add_argument("--only", action="append", choices=MODULES, help="build this module; may be repeated")
+    parser.add_argument(
+        "--compress-mode",
+        choices=("size", "balance", "speed", "none"),
+        help="nvcc's compression of machine code; fatwheel passes the choice of matrix.yaml by itself",
+    )
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 done, 1 not built, 2 wrong arguments, 130 interrupted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl-C, so that nothing half-made stays
+    try:
+        build(parse(arguments))
+    except Failure as failure:
+        print(f"build.py: {failure}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("build.py: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
