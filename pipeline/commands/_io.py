@@ -25,6 +25,12 @@ json_option: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=Tr
 channel_option: Callable[[Any], Any] = click.option(
     "--channel", "-c", default="release", show_default=True, help="release, nightly or pull-request."
 )
+engine_option: Callable[[Any], Any] = click.option(
+    "--engine", default="host", show_default=True, help="Where builds run: host, docker or podman."
+)
+toolchain_option: Callable[[Any], Any] = click.option(
+    "--toolchain", default="auto", show_default=True, help="Which CUDA toolkit: auto, system or pypi."
+)
 date_option: Callable[[Any], Any] = click.option(
     "--date", default=None, metavar="YYYYMMDD", help="The day of a nightly; today in UTC if not given."
 )
