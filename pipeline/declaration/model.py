@@ -188,6 +188,9 @@ class Smoke(Model):
     command: list[str] = Field(min_length=1, description="Program and arguments; {python} is the test environment's.")
     requires: list[Dependency] = Field([], description="Installed beside the wheel for the test.")
     env: dict[str, str] = Field({}, description="Environment variables of the test.")
+    provided: list[str] = Field(
+        [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
+    )
 
 
 class Metadata(Model):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from pipeline.records.base import Record
 
 Outcome = Literal["passed", "failed", "skipped"]
@@ -25,15 +27,24 @@ class Device(Record):
 
 
 class SmokeRecord(Record):
-    """Import and GPU tests of one wheel, and which promised capabilities were executed."""
+    """Import and GPU tests of one wheel, and which promised capabilities were executed.
+
+    ``import`` in JSON. ``python`` is the version that it was imported with, ``modules`` what was imported.
+    ``fat_binaries`` is how many were loaded, all kernels in them at once, and ``without_code`` names the libraries that
+    hold nothing for the device.
+    """
 
     wheel: str
     sha256: str
-    import_: Check
+    import_: Check = Field(alias="import")
     gpu: Check | None = None  # null: not asked for
     device: Device | None = None
     executed: list[str] = []
     not_executed: list[str] = []
+    python: str | None = None
+    modules: list[str] = []
+    fat_binaries: int | None = None
+    without_code: list[str] = []
 
     @property
     def passed(self) -> bool:

@@ -1,0 +1,90 @@
+"""What the name of a wheel or sdist says, and where in the index the file belongs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
+from packaging.version import Version
+
+from pipeline.errors import UsageError, VerificationError
+from pipeline.wheels.names import WheelName, architecture
+
+NIGHTLY = "nightly"
+SDIST = ".tar.gz"
+
+# The CUDA label may have more behind it, as in the old form +cu124torch2.4; the family is a segment of its own.
+_CUDA = re.compile(r"(cu\d{2,4})(?!\d)")
+_FAMILY = re.compile(r"sm\d{1,3}[afx]?")
+
+
+@dataclass(frozen=True)
+class FileName:
+    """A parsed name. ``arch`` is None for a file that suits any."""
+
+    file: str
+    project: str  # normalised
+    version: Version
+    cuda: str | None = None
+    family: str | None = None
+    arch: str | None = None
+
+    @property
+    def nightly(self) -> bool:
+        """Whether it is of a .dev version."""
+        return self.version.is_devrelease
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders whose project page lists it, the widest first: ``cu130``, ``cu130/sm12x``."""
+        top = f"{NIGHTLY}/" if self.nightly else ""
+        if self.cuda is None:
+            return (top,)
+        wide = f"{top}{self.cuda}/"
+        return (wide, f"{wide}{self.family}/") if self.family else (wide,)
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The project pages that list it, the widest first."""
+        return tuple(f"{folder}{self.project}/" for folder in self.folders)
+
+
+def parse_name(file: str) -> FileName | None:
+    """Read a wheel's or sdist's name; None for a file that is neither. Raises `VerificationError` for a bad wheel name.
+
+    A ``.tar.gz`` whose name is no sdist's may be any archive, and is passed over.
+    """
+    if file.endswith(SDIST):
+        try:
+            name, version = parse_sdist_filename(file)
+        except InvalidSdistFilename:
+            return None
+        return _checked(FileName(file, canonicalize_name(name), version))
+    if not file.endswith(".whl"):
+        return None
+    try:
+        parsed = WheelName.parse(file)
+    except UsageError as error:
+        lost = re.search(r"\.cu\d", file)
+        remedy = (
+            "the '+' of its version was lost on the way: upload it again under its own name" if lost else error.remedy
+        )
+        raise VerificationError(error.what, remedy=remedy) from None
+    version = parsed.version
+    platforms = {arch for platform in parsed.platforms if (arch := architecture(platform))}
+    local = version.local or ""
+    cuda = next((match[1] for part in local.split(".") if (match := _CUDA.match(part))), None)
+    family = next((part for part in local.split(".") if cuda and _FAMILY.fullmatch(part)), None)
+    arch = platforms.pop() if len(platforms) == 1 else None
+    return _checked(FileName(file, parsed.distribution, version, cuda, family, arch))
+
+
+def _checked(name: FileName) -> FileName:
+    taken = name.project == NIGHTLY or _CUDA.fullmatch(name.project) or _FAMILY.fullmatch(name.project)
+    if taken:
+        raise VerificationError(
+            f"'{name.file}': a project called '{name.project}' has no page, since the index has a folder of that name",
+            remedy="rename the project",
+        )
+    return name

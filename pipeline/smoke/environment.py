@@ -1,0 +1,101 @@
+"""The bare environment of a test: a new virtual environment with one wheel and what it declares, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import SmokeError
+from pipeline.smoke.process import run
+
+_INSTALL_SECONDS = 1800.0  # the dependencies of a CUDA package can be gigabytes
+_VENV_SECONDS = 300.0
+
+# What would let another Python's packages in, or send an install elsewhere.
+_FOREIGN = (
+    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT",
+    "PIP_PYTHON", "PIP_NO_DEPS", "PIP_REQUIRE_VIRTUALENV", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "__PYVENV_LAUNCHER__",
+)  # fmt: skip
+# What a test may see of this process's environment beyond the fixed part; no tokens, no build tools.
+_KEPT_FOR_GPU = (
+    "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A virtual environment below ``folder``, where tests also run: outside any checkout."""
+
+    folder: Path
+    python: Path
+
+    @classmethod
+    def make(cls, folder: Path, base: str, environ: Mapping[str, str]) -> Bare:
+        """Make it from the interpreter ``base``, without pip in it. Raises `SmokeError`."""
+        place = folder / "environment"
+        (folder / "home").mkdir()
+        (folder / "work").mkdir()
+        command: list[str | Path] = [base, "-m", "venv", "--without-pip", place]
+        answer = run(command, env=_clean(environ), cwd=folder, timeout=_VENV_SECONDS)
+        if answer.status:
+            raise SmokeError(
+                f"no virtual environment could be made with {base}: {answer.tail}",
+                remedy="install the venv module of this Python (Debian and Ubuntu: apt-get install python3-venv)",
+            )
+        return cls(folder, place / "bin" / "python")
+
+    @property
+    def work(self) -> Path:
+        """The empty folder in which commands run."""
+        return self.folder / "work"
+
+    def site_packages(self) -> Path:
+        """Where the wheel was installed."""
+        return next(self.folder.glob("environment/lib/python*/site-packages"))
+
+    def install(self, requirements: Sequence[str | Path], environ: Mapping[str, str]) -> None:
+        """Install with what they require, by this process's pip, else by uv. Raises `SmokeError` with the reason."""
+        command = [*_installer(self.python), *requirements]
+        answer = run(command, env=_clean(environ), cwd=self.work, timeout=_INSTALL_SECONDS)
+        if answer.status != 0:
+            names = ", ".join(Path(one).name if isinstance(one, Path) else one for one in requirements)
+            raise SmokeError(f"installing {names} {answer.ended}:\n{answer.tail}")
+
+    def variables(self, environ: Mapping[str, str], *, gpu: bool = False) -> dict[str, str]:
+        """The environment of a test: fixed, with homes of its own, and for ``gpu`` what names the devices."""
+        home = str(self.folder / "home")
+        kept = {name: environ[name] for name in _KEPT_FOR_GPU if gpu and name in environ}
+        return kept | {
+            "PATH": f"{self.python.parent}:{os.defpath}",
+            "HOME": home,
+            "XDG_CACHE_HOME": f"{home}/.cache",
+            "TMPDIR": home,
+            "LANG": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONSAFEPATH": "1",
+        }
+
+
+def _clean(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in _FOREIGN}
+
+
+def _installer(python: Path) -> list[str | Path]:
+    """An install command for another interpreter. Raises `SmokeError` where there is neither pip nor uv."""
+    if importlib.util.find_spec("pip") is not None:
+        options = ["--disable-pip-version-check", "--no-input", "--quiet"]
+        return [sys.executable, "-m", "pip", "--python", python, "install", *options]
+    uv = shutil.which("uv")
+    if uv:
+        return [uv, "pip", "install", "--quiet", "--python", python]
+    raise SmokeError(
+        f"there is no pip for {sys.executable} and no uv on PATH",
+        remedy=f"{sys.executable} -m ensurepip, or install uv",
+    )
