@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import UsageError
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: readers see the old bytes or the new, never half."""
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write under a temporary name beside ``path``; renamed at the end, and gone if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file whole: readers see the old bytes or the new, never half."""
+    with atomic_file(path) as file:
+        file.write(data)
 
 
 class Record(BaseModel):

@@ -1,0 +1,75 @@
+"""`fatwheel inventory`: the machine code in a wheel, by module and target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipeline.commands._io import echo_json, echo_table, json_option, size
+from pipeline.records.inventory import CodeBytes, Inventory, Module
+
+
+@click.command(help="List the machine code in a wheel, by module and target.")
+@click.argument("wheel", type=click.Path(path_type=Path))
+@json_option
+def command(wheel: Path, as_json: bool) -> None:
+    """WHEEL is a wheel, a shared library or a fat binary. Nothing is unpacked to disk."""
+    from pipeline.wheels.inventory import read_inventory
+
+    inventory = read_inventory(wheel)
+    if as_json:
+        echo_json(inventory)
+    else:
+        _show(inventory)
+
+
+def _show(inventory: Inventory) -> None:
+    if inventory.targets:
+        rows = [
+            (
+                target,
+                _stored(code.sass),
+                _raw(code.sass),
+                _stored(code.ptx),
+                _raw(code.ptx),
+                str(sum(target in module.targets for module in inventory.modules)),
+            )
+            for target, code in inventory.targets.items()
+        ]
+        headings = ("target", "SASS", "unpacked", "PTX", "unpacked", "modules")
+        echo_table(headings, rows, title=inventory.wheel, right=(1, 2, 3, 4, 5))
+    else:
+        click.echo(f"{inventory.wheel}: no device code")
+    if inventory.modules:
+        echo_table(
+            ("module", "bytes", "in wheel", "device code"),
+            [
+                (
+                    module.name,
+                    size(module.file_bytes),
+                    size(module.wheel_bytes),
+                    _targets(module),
+                )
+                for module in inventory.modules
+            ],
+            right=(1, 2),
+        )
+
+
+def _targets(module: Module) -> str:
+    """Stored bytes of each target, in lines of which none is broken within a target."""
+    import textwrap
+
+    parts = (
+        f"{target} {size(code.stored)}".replace(" ", "\N{NO-BREAK SPACE}") for target, code in module.targets.items()
+    )
+    return textwrap.fill("  ".join(parts), width=26).replace("\N{NO-BREAK SPACE}", " ") or "-"
+
+
+def _stored(code: CodeBytes | None) -> str:
+    return size(code.stored) if code else "-"
+
+
+def _raw(code: CodeBytes | None) -> str:
+    return size(code.raw) if code else "-"

@@ -1,0 +1,61 @@
+"""`fatwheel verify`: whether a wheel is sound, and what its cell says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipeline.commands._io import echo_json, json_option, matrix_option
+from pipeline.records.verification import Verification
+from pipeline.wheels.expected import Expected
+
+
+@click.command(help="Check that a wheel is sound, and what its cell says.")
+@click.argument("wheel", type=click.Path(path_type=Path))
+@click.option("--cell", metavar="ID", default=None, help="Hold it against this cell of the declaration.")
+@matrix_option
+@json_option
+def command(wheel: Path, cell: str | None, matrix: Path, as_json: bool) -> None:
+    """Ends with 0 or 5 (at least one error; warnings do not count)."""
+    from pipeline.errors import VerificationError
+    from pipeline.wheels.verify import verify
+
+    verification = verify(wheel, _expected(wheel, cell, matrix) if cell else None)
+    if as_json:
+        echo_json(verification)
+    else:
+        _show(verification)
+    errors = len(verification.errors)
+    if errors:
+        raise VerificationError(f"{errors} thing{'s' if errors > 1 else ''} wrong", where=wheel.name)
+
+
+def _expected(wheel: Path, cell_id: str, matrix: Path) -> Expected:
+    """The cell, and what its build reported where the build record lies beside the wheel."""
+    from pipeline.declaration import load
+    from pipeline.plan import cell
+    from pipeline.records.build import BuildRecord
+    from pipeline.wheels.expected import expected_of
+
+    declaration = load(matrix)
+    wanted = cell(declaration, cell_id)
+    beside = wheel.with_name(f"{wheel.name}.build.json")
+    return expected_of(
+        wanted,
+        build=BuildRecord.read(beside) if beside.exists() else None,
+        stamp_files=declaration.package(wanted.package).stamp,
+    )
+
+
+def _show(verification: Verification) -> None:
+    for finding in verification.findings:
+        colour = "red" if finding.severity == "error" else "yellow"
+        place = f"{finding.member}: " if finding.member else ""
+        click.echo(f"{click.style(finding.severity, fg=colour)} {finding.kind}  {place}{finding.what}")
+        click.echo(f"  do: {finding.remedy}")
+    warnings = len(verification.findings) - len(verification.errors)
+    verdict = "sound" if verification.sound else f"{len(verification.errors)} wrong"
+    noted = f", {warnings} warning{'s' if warnings != 1 else ''}" if warnings else ""
+    kind = " (a placeholder: device code not looked for)" if verification.placeholder else ""
+    click.echo(f"{verification.wheel}: {verdict}{noted}{kind}")

@@ -1,0 +1,238 @@
+"""A wheel's archive: its members, read from the zip in place, with nothing unpacked to disk."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from pipeline.errors import UsageError
+from pipeline.wheels import deflating
+from pipeline.wheels.sources import BytesSource, FileSource, Malformed, Reader, Source, Stretch, blocks
+
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+
+IN_MEMORY = (
+    1 << 30
+)  # bytes; a larger member is unpacked into an anonymous temporary file when it is to be read by position
+# Deflate reaches 1032:1 and only on one repeated byte. Libraries whose fat binaries were emptied reach 100:1.
+BOMB_RATIO, BOMB_BYTES = 300, 64 << 20
+
+_LOCAL = struct.Struct("<4sHHHHHIIIHH")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file or folder in the archive. ``size`` is declared, ``stored`` is what it takes in the archive; in bytes."""
+
+    name: str
+    size: int
+    stored: int
+    crc: int
+    method: int
+    flags: int
+    mode: int
+    header: int  # where its local header starts
+
+    @property
+    def is_folder(self) -> bool:
+        return self.name.endswith("/")
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the mode says symbolic link, device or the like."""
+        return stat.S_IFMT(self.mode) not in (0, stat.S_IFREG, stat.S_IFDIR)
+
+    @property
+    def is_bomb(self) -> bool:
+        """Whether it would grow out of all proportion."""
+        return self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.stored
+
+
+class Archive:
+    """A wheel that is open for reading. Safe to read from several threads. Raises `Malformed` for a broken zip."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source = source
+        self.name = name
+        try:
+            with zipfile.ZipFile(cast("BinaryIO", Reader(source))) as archive:
+                self._directory = archive.start_dir
+                self.members = tuple(_member(info) for info in archive.infolist())
+        except Malformed:
+            raise
+        except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
+            raise Malformed(
+                f"not a readable zip archive ({error})", where=name, remedy="build or fetch it again"
+            ) from None
+        self._refuse_overlaps()
+        self._file: BinaryIO | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a file. Raises `UsageError` if it is not there, `Malformed` if it is no zip."""
+        file = open_file(path)
+        try:
+            archive = cls(FileSource(file), path.name)
+        except BaseException:
+            file.close()
+            raise
+        archive._file = file
+        return archive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            self._file.close()
+
+    def _refuse_overlaps(self) -> None:
+        """Members that share bytes are how a small zip holds a very large one."""
+        end = 0
+        for member in sorted(self.members, key=lambda m: m.header):
+            if member.header < end:
+                raise Malformed("members of the archive overlap", where=self.name, remedy="do not install it")
+            end = member.header + _LOCAL.size + member.stored
+        if end > self._directory:
+            raise Malformed(
+                "members reach into the archive's directory", where=self.name, remedy="build or fetch it again"
+            )
+
+    @cached_property
+    def by_name(self) -> dict[str, Member]:
+        """Files by name; the last of those that share one."""
+        return {member.name: member for member in self.members if not member.is_folder}
+
+    @property
+    def dist_infos(self) -> tuple[str, ...]:
+        """Top-level dist-info folders, sorted, without a slash."""
+        tops = {member.name.split("/")[0] for member in self.members if "/" in member.name}
+        return tuple(sorted(top for top in tops if top.endswith(".dist-info")))
+
+    @property
+    def dist_info(self) -> str:
+        """The one dist-info folder. Raises `Malformed` unless there is exactly one."""
+        found = self.dist_infos
+        if len(found) != 1:
+            raise Malformed(f"{len(found)} dist-info folders, where one is expected", where=self.name)
+        return found[0]
+
+    def raw(self, member: Member) -> Stretch:
+        """A member's bytes as they are stored. Raises `Malformed` where its header and the directory differ."""
+        header = self.source.read(member.header, _LOCAL.size)
+        magic, _, flags, method, _, _, crc, stored, size, name_size, extra_size = _LOCAL.unpack(header)
+        if magic != b"PK\3\4":
+            raise Malformed("no header where the directory of the archive says", where=member.name)
+        name = self.source.read(member.header + _LOCAL.size, name_size)
+        later = flags & 0x8  # sizes and checksum follow the data
+        told = name.decode("utf-8" if flags & 0x800 else "cp437", "replace")
+        differs = [
+            what
+            for what, here, there in (
+                ("name", told, member.name),
+                ("method", method, member.method),
+                ("encryption", flags & 0x1, member.flags & 0x1),
+                ("checksum", member.crc if later else crc, member.crc),
+                ("stored size", member.stored if later or stored == 0xFFFFFFFF else stored, member.stored),
+                ("size", member.size if later or size == 0xFFFFFFFF else size, member.size),
+            )
+            if here != there
+        ]
+        if differs:
+            raise Malformed(f"its header and the archive's directory differ ({', '.join(differs)})", where=member.name)
+        if member.flags & 0x1:
+            raise Malformed("encrypted", where=member.name)
+        if member.method not in (STORED, DEFLATED):
+            raise Malformed(f"compression method {member.method}, which no installer has to know", where=member.name)
+        if member.is_bomb:
+            raise Malformed(f"{member.stored} bytes that would grow to {member.size}", where=member.name)
+        return Stretch(self.source, member.header + _LOCAL.size + name_size + extra_size, member.stored)
+
+    def head(self, member: Member, length: int) -> bytes:
+        """Up to ``length`` (at most a few hundred) first bytes of a member, not checked against its checksum."""
+        raw = self.raw(member)
+        if member.method == STORED:
+            return raw.read(0, min(length, raw.size))
+        start = raw.read(0, min(raw.size, 4096))
+        try:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(start, length)
+        except zlib.error as error:
+            raise Malformed(f"not a deflate stream ({error})", where=member.name) from None
+
+    def chunks(self, member: Member) -> Iterator[bytes | memoryview]:
+        """A member's bytes in flat memory. Raises `Malformed`, at the latest after the last of them."""
+        pieces = blocks(self.raw(member))
+        size = crc = 0
+        try:
+            for piece in pieces if member.method == STORED else deflating.decompress_pieces(pieces):
+                size, crc = size + len(piece), deflating.checksum(piece, crc)
+                if size > member.size:
+                    break
+                yield piece
+        except Malformed as error:
+            raise Malformed(error.what, where=member.name) from None
+        if size != member.size:
+            raise Malformed(f"not the {member.size} bytes that are declared", where=member.name)
+        if crc != member.crc:
+            raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
+
+    def read(self, member: Member, limit: int = 64 << 20) -> bytes:
+        """A whole small member. Raises `Malformed`, also when it is larger than ``limit`` bytes."""
+        if member.size > limit:
+            raise Malformed(f"{member.size} bytes, where at most {limit} are expected", where=member.name)
+        return b"".join(self.chunks(member))
+
+    @contextmanager
+    def contents(self, member: Member) -> Iterator[Source]:
+        """A member for reading by position: in place, in memory, or in an anonymous file. Raises `Malformed`."""
+        if member.method == STORED:
+            yield self.raw(member)
+        elif member.size <= IN_MEMORY:
+            raw = self.raw(member)
+            try:
+                data = deflating.decompress(raw.read(0, raw.size), member.size)
+            except Malformed as error:
+                raise Malformed(error.what, where=member.name) from None
+            if deflating.checksum(data) != member.crc:
+                raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
+            yield BytesSource(data)
+        else:
+            with tempfile.TemporaryFile() as file:
+                for chunk in self.chunks(member):
+                    file.write(chunk)
+                file.flush()
+                yield FileSource(file)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading. Raises `UsageError` if that cannot be."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path)) from None
+
+
+def _member(info: zipfile.ZipInfo) -> Member:
+    return Member(
+        name=info.orig_filename,
+        size=info.file_size,
+        stored=info.compress_size,
+        crc=info.CRC,
+        method=info.compress_type,
+        flags=info.flag_bits,
+        mode=info.external_attr >> 16,
+        header=info.header_offset,
+    )

@@ -1,0 +1,119 @@
+"""Host code: CPU, glibc floor, where libraries are looked for, and whose they are."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from pipeline.records.verification import Finding
+from pipeline.wheels import elf
+from pipeline.wheels.checks.subject import Subject, error, warning
+from pipeline.wheels.elf import Elf
+from pipeline.wheels.names import architecture, glibc_floor
+
+# They come with the user's driver, and only those of that very driver work. A tail as -1a2b3c4d is auditwheel's.
+_DRIVER = re.compile(
+    r"lib(cuda|cudadebugger|nvcuvid|nvoptix|nvidia-(ml|ptxjitcompiler|nvvm\d*|encode|opencl|opticalflow|fbc|cfg|allocator|gpucomp))"
+    r"(-[0-9a-f]{8})?\.so(\..*)?"
+)
+
+
+def check_binaries(subject: Subject) -> Iterator[Finding]:
+    """Every library and program, and the tags against them."""
+    modules = {name: one for name, one in subject.contents.items() if one.is_module}
+    if modules:
+        yield from _tags(subject, sorted(modules))
+    for name, one in modules.items():
+        if one.elf:
+            yield from _machine(subject, name, one.elf)
+            yield from _glibc(subject, name, one.elf)
+            yield from _search_paths(name, one.elf)
+        yield from _driver(name, one.elf)
+    expected, platforms = subject.expected.arch, subject.name.platforms if subject.name else ()
+    found = {cpu for cpu in map(architecture, platforms) if cpu}
+    if expected and found and found != {expected}:
+        yield error(
+            "elf-machine", f"the tags are for {', '.join(sorted(found))}, not {expected}", "build it for that CPU"
+        )
+
+
+def _tags(subject: Subject, modules: list[str]) -> Iterator[Finding]:
+    shown = modules[0] + (f" and {len(modules) - 1} more" if len(modules) > 1 else "")
+    if subject.name and subject.name.is_pure:
+        yield error(
+            "platform-any",
+            f"the tag says that it installs anywhere, but it holds machine code ({shown})",
+            "build it with a platform tag; the build did not know that there are extension modules",
+        )
+    if subject.folder and b"root-is-purelib: true" in (subject.info("WHEEL") or b"").lower():
+        yield warning(
+            "purelib", "WHEEL says Root-Is-Purelib: true, but it holds machine code", "mark it as platform specific"
+        )
+
+
+def _machine(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
+    wanted = {cpu for cpu in map(architecture, subject.name.platforms) if cpu} if subject.name else set()
+    if headers.machine != elf.CUDA and wanted and headers.architecture not in wanted:
+        yield error(
+            "elf-machine",
+            f"machine code for {headers.architecture} in a wheel for {', '.join(sorted(wanted))}",
+            "build it for the CPU that the tag names",
+            name,
+        )
+
+
+def _glibc(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
+    private = sorted(library for library, version in headers.versions if version == "GLIBC_PRIVATE")
+    if private:
+        yield error(
+            "glibc-private", f"it needs private symbols of {private[0]}", "link against public symbols only", name
+        )
+    platforms = subject.name.platforms if subject.name else ()
+    need = headers.glibc
+    if need is None:
+        return
+    floors = [(floor, platform) for platform in platforms if (floor := glibc_floor(platform))]
+    musl = [platform for platform in platforms if platform.startswith("musllinux")]
+    needs = f"it needs glibc {need[0]}.{need[1]}"
+    if floors and need > min(floors)[0]:
+        remedy = f"build it on an older system, or tag it manylinux_{need[0]}_{need[1]}"
+        yield error("glibc-floor", f"{needs}, but the tag {min(floors)[1]} promises less", remedy, name)
+    elif musl:
+        yield error("glibc-floor", f"{needs}, but the tag {musl[0]} promises musl", "build it with musl", name)
+
+
+def _search_paths(name: str, headers: Elf) -> Iterator[Finding]:
+    for kind, paths in (("RPATH", headers.rpath), ("RUNPATH", headers.runpath)):
+        for path in paths:
+            relative = re.sub(r"^\$(ORIGIN|\{ORIGIN\})(?=/|$)", ".", path)
+            if relative == path:
+                what = (
+                    f"{kind} holds '{path}', which is a folder of the build machine"
+                    if path
+                    else f"{kind} has an empty part, which is the current folder"
+                )
+                yield error(
+                    "rpath-absolute", what, "link with -Wl,-rpath,'$ORIGIN/...', or remove it with patchelf", name
+                )
+            elif _leads_out(name, relative):
+                yield warning(
+                    "rpath-outside", f"{kind} '{path}' leads out of site-packages", "keep to libraries of wheels", name
+                )
+
+
+def _leads_out(member: str, relative: str) -> bool:
+    parts = member.split("/")
+    if parts[0].endswith(".data"):
+        if parts[1] not in ("purelib", "platlib"):
+            return False  # scripts and data are installed elsewhere, and where is not known here
+        parts = parts[2:]
+    return posixpath.normpath("/".join([*parts[:-1], relative])).startswith("..")
+
+
+def _driver(name: str, headers: Elf | None) -> Iterator[Finding]:
+    names = {name.rpartition("/")[2], (headers and headers.soname) or ""}
+    found = sorted(one for one in names if _DRIVER.fullmatch(one))
+    if found:
+        remedy = "leave it out (auditwheel repair --exclude 'libcuda.so*'): it belongs to the user's driver"
+        yield error("driver-bundled", f"it is the driver's own library {found[0]}", remedy, name)

@@ -1,0 +1,133 @@
+"""What a wheel says of itself besides METADATA: fatwheel.json, and files that repeat the version or the targets."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from pipeline.records.stamp import WheelStamp
+from pipeline.records.verification import Finding
+from pipeline.wheels.checks.code import Code, held_code, parsed, wanted_code
+from pipeline.wheels.checks.subject import Subject, error, text_of
+from pipeline.wheels.names import architecture
+
+_REMEDY = "let fatwheel write it, and build again"
+
+# An assignment as Python, JSON, YAML or TOML write it: a key, then one string or a list of strings.
+_VERSION = re.compile(r"""(?i)version["']?\s*(?::[^=\n]*)?[:=]\s*["']?([0-9][^"'\s,;]*)""")
+_TARGETS = re.compile(
+    r"""(?i)(?:targets|arch_list|archs|sms)["']?\s*(?::[^=\n]*)?[:=]\s*(\[[^\]]*\]|\([^)]*\)|["'][^"'\n]*["'])"""
+)
+
+
+def check_stamp(subject: Subject) -> Iterator[Finding]:
+    """fatwheel.json against METADATA, the tags, the machine code and the cell."""
+    member = f"{subject.folder}/fatwheel.json"
+    stamp = subject.stamp
+    if stamp is None:
+        if subject.folder and member in subject.archive.by_name and not subject.contents[member].fault:
+            yield error("stamp-unreadable", "fatwheel.json is not a stamp of fatwheel's", _REMEDY, member)
+        elif subject.folder and subject.expected.stamp:
+            yield error("stamp-cell", "there is no fatwheel.json", "let fatwheel pack the wheel, or stamp it", member)
+        return
+    name = subject.metadata["Name"] if subject.metadata else None
+    if name and canonicalize_name(stamp.distribution) != canonicalize_name(name):
+        yield error("stamp-version", f"it says {stamp.distribution}, METADATA says {name}", _REMEDY, member)
+    if subject.version is not None and _version(stamp.version) != subject.version:
+        yield error("stamp-version", f"it says {stamp.version}, METADATA says {subject.version}", _REMEDY, member)
+    found = {cpu for cpu in map(architecture, subject.name.platforms) if cpu} if subject.name else set()
+    if stamp.arch and found and found != {stamp.arch}:
+        yield error("stamp-arch", f"it says {stamp.arch}, the tags {', '.join(sorted(found))}", _REMEDY, member)
+    yield from _targets(subject, stamp, member)
+    yield from _cell(subject.expected.stamp, stamp, member)
+
+
+def _targets(subject: Subject, stamp: WheelStamp, member: str) -> Iterator[Finding]:
+    said = parsed(stamp.targets)
+    if said is None:
+        yield error("stamp-targets", f"its targets ({' '.join(stamp.targets)}) are none", _REMEDY, member)
+        return
+    modules = [one for one in subject.contents.values() if one.is_module]
+    if stamp.placeholder or not modules or any(one.fault for one in subject.contents.values()):
+        return
+    held, wanted = set(held_code(modules)), wanted_code(stamp.targets)
+    if subject.expected.targets is None or parsed(subject.expected.targets) != said:
+        for what, codes in (("but there is none", wanted - held), ("which it does not say", held - wanted)):
+            if codes:
+                shown = ", ".join(map(_shown, sorted(codes)))
+                start = "it says" if codes <= wanted else "the wheel holds"
+                yield error(
+                    "stamp-targets", f"{start} {shown}, {what}", "build it for the targets it is stamped with", member
+                )
+
+
+def _shown(code: Code) -> str:
+    return f"{code[1]} for {code[0]}"
+
+
+def _cell(wanted: WheelStamp | None, stamp: WheelStamp, member: str) -> Iterator[Finding]:
+    if wanted is None:
+        return
+    here, there = stamp.model_dump(), wanted.model_dump()
+    for key in ("cuda", "toolkit", "arch", "family", "targets", "covers"):
+        if here[key] != there[key]:
+            yield error(
+                "stamp-cell", f"{key} is {_said(here[key])}, the cell says {_said(there[key])}", _REMEDY, member
+            )
+
+
+def _said(value: list[str] | str | None) -> str:
+    return " ".join(value) or "empty" if isinstance(value, list) else str(value)
+
+
+def check_stamp_files(subject: Subject) -> Iterator[Finding]:
+    """Files that a declaration says repeat the version or the targets."""
+    for pattern in subject.expected.stamp_files:
+        members = [name for name in subject.archive.by_name if fnmatch.fnmatchcase(name, pattern)]
+        if not members:
+            yield error(
+                "stamp-stale", "there is no such file", "have the build write it, or take it off `stamp`", pattern
+            )
+        for member in sorted(members):
+            yield from _file(subject, member)
+
+
+def _file(subject: Subject, member: str) -> Iterator[Finding]:
+    data = text_of(subject.archive, member)
+    if data is None:
+        return
+    text = data.decode("utf-8", "replace")
+    wanted = Version(subject.expected.version) if subject.expected.version else subject.version
+    bare = _version(text.strip())
+    versions = [bare] if bare is not None else [v for v in map(_version, _VERSION.findall(text)) if v is not None]
+    listed = [
+        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found)) for found in _TARGETS.findall(text)
+    ]
+    if not versions and not listed:
+        what = "neither a version nor a list of targets can be read in it"
+        yield error("stamp-stale", what, 'write version = "..." or targets = [...] in it', member)
+    for version in versions:
+        if wanted is not None and version != wanted:
+            yield error(
+                "stamp-stale",
+                f"it says version {version}, the wheel is {wanted}",
+                "write it anew for each build",
+                member,
+            )
+    targets = None if subject.expected.targets is None else parsed(subject.expected.targets)
+    for tokens in listed:
+        if targets is not None and tokens and parsed(tokens) != targets:
+            asked = " ".join(map(str, sorted(targets)))
+            what = f"it says targets {' '.join(sorted(tokens))}, the wheel is for {asked}"
+            yield error("stamp-stale", what, "write it anew for each build", member)
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

@@ -1,0 +1,71 @@
+"""The inventory of a wheel, or of one library: which targets it holds code for, and what each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pipeline.errors import VerificationError
+from pipeline.records.inventory import CodeBytes, Inventory, Module, TargetCode
+from pipeline.targets import Target
+from pipeline.wheels import elf, fatbin
+from pipeline.wheels.archive import STORED, Archive, Member, open_file
+from pipeline.wheels.contents import Contents, examine, look
+from pipeline.wheels.sources import FileSource
+
+
+def read_inventory(path: Path) -> Inventory:
+    """The inventory of a wheel, a library or a fat binary on disk.
+
+    Raises `UsageError` if there is no such file, `VerificationError` naming every part that cannot be read.
+    """
+    with open_file(path) as file:
+        source = FileSource(file)
+        magic = source.read(0, min(4, source.size))
+        if magic in (elf.MAGIC, fatbin.MAGIC):
+            return of_contents(path.name, [look(source, _alone(path.name, source.size))])
+        return of_archive(Archive(source, path.name))
+
+
+def of_archive(archive: Archive) -> Inventory:
+    """The inventory of an open wheel. Raises `VerificationError` naming every member that cannot be read."""
+    return of_contents(archive.name, examine(archive, archive.by_name.values(), digests=False))
+
+
+def of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
+    """The inventory of members already read. Raises `VerificationError` naming every one that could not be."""
+    found = list(contents)
+    faults = [f"{one.member.name}: {one.fault.what}" for one in found if one.fault]
+    if faults:
+        raise VerificationError("\n  ".join(faults), where=name, remedy="build or fetch it again")
+    modules = sorted((one for one in found if one.is_module), key=lambda one: one.member.name)
+    return Inventory(
+        wheel=name,
+        modules=[
+            Module(
+                name=one.member.name,
+                file_bytes=one.member.size,
+                wheel_bytes=one.member.stored,
+                targets=sums(one.entries),
+            )
+            for one in modules
+        ],
+        targets=sums(entry for one in modules for entry in one.entries),
+    )
+
+
+def sums(entries: Iterable[fatbin.Entry]) -> dict[str, TargetCode]:
+    """Bytes by target (ascending, like ``9.0a``) and kind of code."""
+    totals: dict[Target, dict[fatbin.Code, list[int]]] = {}
+    for entry in entries:
+        total = totals.setdefault(entry.target, {}).setdefault(entry.code, [0, 0])
+        total[0] += entry.stored
+        total[1] += entry.raw
+    return {
+        str(target): TargetCode(**{code: CodeBytes(stored=n[0], raw=n[1]) for code, n in totals[target].items()})
+        for target in sorted(totals)
+    }
+
+
+def _alone(name: str, size: int) -> Member:
+    return Member(name=name, size=size, stored=size, crc=0, method=STORED, flags=0, mode=0, header=0)

@@ -1,0 +1,191 @@
+"""Writing a wheel's archive: the same bytes every time, members compressed side by side, RECORD last."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.errors import UsageError
+from pipeline.records.base import atomic_file
+from pipeline.wheels import deflating, zipformat
+from pipeline.wheels.archive import Archive, Member
+from pipeline.wheels.deflating import PIECE, Buffer
+from pipeline.wheels.record import Line, spelt, write_record
+from pipeline.wheels.sources import blocks
+from pipeline.wheels.zipformat import DEFLATED, STORED, Row, When
+
+LARGE = 256 << 20  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
+_IN_FLIGHT = 1 << 30  # bytes of small members that are held at a time
+
+
+@dataclass(frozen=True)
+class Item:
+    """A member to compress. ``pieces`` gives its ``size`` bytes, `PIECE` at a time."""
+
+    name: str
+    size: int
+    pieces: Callable[[], Iterable[bytes]]
+    executable: bool = False
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A member of another archive, taken as it is compressed there. ``sha256`` is of what it holds."""
+
+    archive: Archive
+    member: Member
+    sha256: bytes
+
+    @property
+    def name(self) -> str:
+        return self.member.name
+
+    @property
+    def executable(self) -> bool:
+        return bool(self.member.mode & 0o100)
+
+
+def of_bytes(name: str, data: bytes) -> Item:
+    """A member held in memory."""
+    return Item(name, len(data), lambda: (data[start : start + PIECE] for start in range(0, len(data), PIECE)))
+
+
+def of_file(name: str, path: Path) -> Item:
+    """A member on disk, read when its turn comes. Raises `UsageError` then, if the file has changed its size."""
+    status = path.stat()
+
+    def pieces() -> Iterator[bytes]:
+        left = status.st_size
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                left -= len(piece)
+                yield piece
+        if left:
+            raise UsageError("changed while it was packed", where=str(path), remedy="pack when the build has ended")
+
+    return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
+
+
+def write_wheel(
+    path: Path, items: Sequence[Item | Copied], *, record: str, level: int, date: When | None = None
+) -> Path:
+    """Write a wheel of these members in this order, and its RECORD (a member name) at the end. Returns ``path``.
+
+    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; ``date`` is for every member, by default `zipformat.when`.
+    Until all is written it has another name, and on any failure nothing is left of it.
+    """
+    deflating.check_level(level)
+    date = date or zipformat.when()
+    with atomic_file(path) as file:
+        _write(file, items, record, level, date)
+    return path
+
+
+def _write(file: BinaryIO, items: Sequence[Item | Copied], record: str, level: int, date: When) -> None:
+    rows: list[Row] = []
+    lines: list[Line] = []
+    for item, ready in _prepared(items, level):
+        offset = file.tell()
+        if isinstance(item, Copied):
+            row, sha256 = _copy(file, item, date, offset), item.sha256
+        elif ready is None:
+            row, sha256 = _stream(file, item, level, date, offset)
+        else:
+            sha256, data, row = ready
+            row = replace(row, offset=offset)
+            file.write(row.local_header(date))
+            file.write(data)
+        rows.append(row)
+        lines.append(Line(row.name, spelt(sha256), str(row.size)))
+    _, data, row = _compressed(of_bytes(record, write_record([*lines, Line(record, "", "")])), level)
+    row = replace(row, offset=file.tell())
+    file.write(row.local_header(date))
+    file.write(data)
+    file.write(zipformat.directory([*rows, row], file.tell(), date))
+
+
+_Ready = tuple[bytes, Buffer, Row]
+
+
+def _prepared(items: Sequence[Item | Copied], level: int) -> Iterator[tuple[Item | Copied, _Ready | None]]:
+    """Items in their order, each small one compressed, a few ahead of the one that is asked for."""
+    count = deflating.workers()
+    with ThreadPoolExecutor(count) as pool:
+        ahead: deque[tuple[Item | Copied, Future[_Ready] | None]] = deque()
+        held = 0
+
+        def take() -> tuple[Item | Copied, _Ready | None]:
+            item, future = ahead.popleft()
+            return item, future.result() if future else None
+
+        try:
+            for item in items:
+                small = isinstance(item, Item) and item.size < LARGE
+                weight = item.size if isinstance(item, Item) and small else 0
+                while ahead and (len(ahead) > 4 * count or held + weight > _IN_FLIGHT):
+                    first, ready = take()
+                    held -= first.size if isinstance(first, Item) and ready else 0
+                    yield first, ready
+                ahead.append(
+                    (item, pool.submit(_compressed, item, level) if isinstance(item, Item) and small else None)
+                )
+                held += weight
+            while ahead:
+                yield take()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _compressed(item: Item, level: int) -> _Ready:
+    data: Buffer = b"".join(item.pieces())
+    packed: Buffer = deflating.compress(data, level) if level and data else data
+    shorter = len(packed) < len(data)
+    return (
+        hashlib.sha256(data).digest(),
+        packed if shorter else data,
+        Row(
+            name=item.name,
+            size=len(data),
+            stored=len(packed) if shorter else len(data),
+            crc=deflating.checksum(data),
+            method=DEFLATED if shorter else STORED,
+            executable=item.executable,
+            offset=0,
+        ),
+    )
+
+
+def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> tuple[Row, bytes]:
+    """Write a member as it is read; its header is written again at the end, when sizes and checksum are known."""
+    hashed, crc = hashlib.sha256(), 0
+
+    def read() -> Iterator[bytes]:
+        nonlocal crc
+        for piece in item.pieces():
+            hashed.update(piece)
+            crc = deflating.checksum(piece, crc)
+            yield piece
+
+    row = Row(item.name, item.size, 0, 0, DEFLATED if level else STORED, item.executable, offset)
+    file.write(row.local_header(date))
+    start = file.tell()
+    file.writelines(deflating.compress_pieces(read(), level) if level else read())
+    end = file.tell()
+    row = replace(row, stored=end - start, crc=crc)
+    file.seek(offset)
+    file.write(row.local_header(date))
+    file.seek(end)
+    return row, hashed.digest()
+
+
+def _copy(file: BinaryIO, item: Copied, date: When, offset: int) -> Row:
+    member = item.member
+    row = Row(member.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
+    file.write(row.local_header(date))
+    file.writelines(blocks(item.archive.raw(member)))
+    return row
