@@ -70,6 +70,8 @@ def find_host_compiler(environment: dict[str, str], arch: str) -> str:
     native = arch == platform.machine()
     named = environment.get("NVCC_CCBIN") or environment.get("CXX")
     compiler = named or ("g++" if native else f"{arch}-linux-gnu-g++")
+    if Path(compiler).is_dir():  # nvcc takes a folder, too
+        compiler = str(Path(compiler, "g++"))
     found = shutil.which(compiler, path=environment.get("PATH"))
     if not found:
         package = "g++" if native else f"g++-{arch.replace('_', '-')}-linux-gnu"
@@ -204,7 +206,7 @@ def build(arguments: argparse.Namespace) -> None:
     out = Path(arguments.out).absolute()
     environment = dict(os.environ)
     nvcc, host = find_nvcc(environment), find_host_compiler(environment, arguments.arch)
-    modules = sorted(set(arguments.only or MODULES))
+    modules = sorted({"runtime", *(arguments.only or MODULES)})
     print(f"{len(modules)} modules for {' '.join(targets)} on {arguments.arch}, {arguments.jobs} at a time", flush=True)
 
     out.mkdir(parents=True, exist_ok=True)
@@ -244,7 +246,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--arch", choices=sorted(_MACHINES), default=machine, help=f"CPU (default: {machine})")
     parser.add_argument("--report", help="file that gets what was built, as JSON")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="modules compiled at a time")
-    parser.add_argument("--only", action="append", choices=MODULES, help="build this module; may be repeated")
+    parser.add_argument(
+        "--only",
+        type=_modules,
+        default=[],
+        metavar="MODULE,...",
+        help=f"build these, and runtime, which all need; empty: all ({', '.join(MODULES)})",
+    )
     parser.add_argument(
         "--compress-mode",
         choices=("size", "balance", "speed", "none"),
@@ -258,6 +266,14 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
+
+
+def _modules(text: str) -> list[str]:
+    named = [name for name in text.split(",") if name]
+    unknown = [name for name in named if name not in MODULES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no module {', '.join(unknown)}; there are {', '.join(MODULES)}")
+    return named
 
 
 def main(arguments: list[str] | None = None) -> int:

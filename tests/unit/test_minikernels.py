@@ -346,7 +346,7 @@ def test_a_missing_host_compiler_is_named(tmp_path):
     assert "no host compiler no-such-compiler" in answer.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--jobs", "0"], ["--only", "attention"], ["--arch", "riscv64"]])
+@pytest.mark.parametrize("arguments", [["--jobs", "0"], ["--only", "softmax,attention"], ["--arch", "riscv64"]])
 def test_arguments_that_build_py_does_not_know_end_with_its_usage(tmp_path, arguments):
     answer = build_py(tmp_path, *arguments)
     assert answer.returncode == 2
@@ -355,3 +355,27 @@ def test_arguments_that_build_py_does_not_know_end_with_its_usage(tmp_path, argu
 
 def test_every_module_of_the_package_has_a_source(build, load):
     assert set(build.MODULES) == set(load("minikernels.native")._FUNCTIONS)
+
+
+def test_modules_are_named_in_one_list_and_none_means_all(build, tmp_path):
+    def only(text):
+        return build.parse(["--out", str(tmp_path), "--targets", "9.0a", "--version", "1", "--only", text]).only
+
+    assert only("softmax,rms_norm") == ["softmax", "rms_norm"]
+    assert only("") == []
+
+
+def test_a_folder_of_compilers_holds_gpp(build, tmp_path):
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    assert build.find_host_compiler({"NVCC_CCBIN": str(tmp_path), "PATH": ""}, "aarch64") == str(compiler)
+
+
+def test_the_declaration_holds_together_and_begins_with_cuda_13_on_x86_64():
+    from pipeline.declaration import load
+    from pipeline.plan import make_plan
+
+    plan = make_plan(load(EXAMPLE / "matrix.yaml"))
+    assert [cell.id for cell in plan.cells][:3] == ["cu130-x86_64-sm9x", "cu130-x86_64-sm10x", "cu130-x86_64-sm12x"]
+    assert plan.tag == "minikernels-v0.1.0"
