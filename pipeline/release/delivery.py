@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.records.release import AssetOutcome, AssetRecord
 from pipeline.release.pace import Pacer
-from pipeline.release.patience import Patience, Policy
 from pipeline.release.reconcile import Action, Step, Wanted, step
 from pipeline.stores.body import Body
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import Kind, StoreFailure
+from pipeline.stores.patience import Patience, Policy
 from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import ReleaseRefused
-from pipeline.release.patience import Patience, Policy
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import Kind, StoreFailure
+from pipeline.stores.patience import Patience, Policy
 from pipeline.stores.remote import RemoteRelease, Store
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -24,6 +24,7 @@ class Opening:
     commit: str | None
     title: str
     notes: str
+    prerelease: bool = False
 
 
 def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRelease | None, tuple[str, ...]]:
@@ -81,7 +82,11 @@ class Counter:
             made = True
             try:
                 draft = self.store.create_draft(
-                    opening.tag, commit=opening.commit, title=opening.title, notes=opening.notes
+                    opening.tag,
+                    commit=opening.commit,
+                    title=opening.title,
+                    notes=opening.notes,
+                    prerelease=opening.prerelease,
                 )
             except StoreFailure as failure:
                 if failure.kind is Kind.AMBIGUOUS:

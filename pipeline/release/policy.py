@@ -50,7 +50,8 @@ def name_problems(given: Sequence[Given]) -> tuple[str, ...]:
 def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | None:
     """Why a file must not go up, as far as can be told without reading it; None if it may."""
     if one.size >= limit:
-        return f"{one.size:,} bytes, {one.size - limit:,} over: it must be under {limit:,}"
+        over = f", {one.size - limit:,} too many" if one.size > limit else ""
+        return f"{one.size:,} bytes{over}: it must be under {limit:,}"
     if one.size == 0:
         return "it is empty"
     if one.smoke and not one.smoke.passed:

@@ -27,8 +27,12 @@ class ReleaseRequest:
     dry_run: bool = False
     metadata: bool = True
     replace: frozenset[str] = frozenset()
-    release_id: str | None = None
     hashed: tuple[HashedFile, ...] = field(default=())
+
+    @property
+    def prerelease(self) -> bool:
+        """Whether its page says that it is none of the releases proper: every channel's but one."""
+        return self.plan is not None and self.plan.channel != "release"
 
     @property
     def whole(self) -> bool:

@@ -14,7 +14,6 @@ from pipeline.release.drafts import Counter, Opening, choose, same_commit
 from pipeline.release.execute import Job, execute
 from pipeline.release.notes import release_notes
 from pipeline.release.pace import BURSTS, Pacer
-from pipeline.release.patience import Policy
 from pipeline.release.policy import GENERATED, MANIFEST, name_problems
 from pipeline.release.reconcile import Action, State, Wanted
 from pipeline.release.request import Progress, ReleaseRequest, Silence
@@ -22,6 +21,7 @@ from pipeline.release.sources import Given, gather
 from pipeline.release.wanted import Sorted, asset_names, hash_all, sort_out
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import StoreFailure
+from pipeline.stores.patience import Policy
 from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
 
 
@@ -77,6 +77,7 @@ class Run:
         for record in parts.refused:
             self._settle(record)
         try:
+            self.notes += self.counter.patience().retrying()(self.store.check, request.tag, request.commit)
             found, notes = choose(self.counter.find(request.tag), request.commit)
             self.notes += notes
             present = self.counter.patience().retrying()(self.store.assets, found) if found else ()
@@ -105,7 +106,9 @@ class Run:
         request = self.request
         notes = release_notes(request.tag, given, tuple(self.records.values()))
         try:
-            release, made, said = self.counter.obtain(Opening(request.tag, request.commit, request.tag, notes))
+            release, made, said = self.counter.obtain(
+                Opening(request.tag, request.commit, request.tag, notes, request.prerelease)
+            )
         except StoreFailure as failure:
             raise ReleaseRefused(failure.what, where=self.store.spec, remedy=failure.remedy) from failure
         self.notes += said

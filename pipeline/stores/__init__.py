@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pipeline.errors import UsageError
@@ -13,11 +14,15 @@ __all__ = ["RemoteAsset", "RemoteRelease", "Store", "open_store"]
 def open_store(spec: str) -> Store:
     """Open ``dir:PATH`` or ``github:OWNER/REPO``; nothing is read or written yet.
 
-    Raises `UsageError`.
+    A GitHub store takes GITHUB_TOKEN and GITHUB_API_URL from the environment. Raises `UsageError`.
     """
     kind, _, place = spec.partition(":")
     if kind == "dir" and place:
         from pipeline.stores.directory import DirectoryStore
 
         return DirectoryStore(Path(place))
+    if kind == "github" and place:
+        from pipeline.stores.github import open_github
+
+        return open_github(place, os.environ)
     raise UsageError(f"{spec!r} is no store", where="--store", remedy="write dir:PATH or github:OWNER/REPO")

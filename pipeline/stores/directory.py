@@ -88,8 +88,16 @@ class DirectoryStore:
         """sha256, from reading the file."""
         return f"sha256:{stream_digest(self.read(asset))}"
 
-    def create_draft(self, tag: str, *, commit: str | None, title: str, notes: str) -> RemoteRelease:  # noqa: ARG002  (a folder has no page)
-        """Make the draft's folder."""
+    def check(self, tag: str, commit: str | None) -> tuple[str, ...]:  # noqa: ARG002  (a folder has no tags)
+        """Refuse a tag that is no folder of its own."""
+        check_tag(tag)
+        return ()
+
+    def create_draft(
+        self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
+    ) -> RemoteRelease:
+        """Make the draft's folder; it has no page for a title or notes."""
+        del title, notes, prerelease
         check_tag(tag)
         place = self.root / f"{DRAFT}{tag}"
         with _failures(tag):

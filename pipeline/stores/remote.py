@@ -73,7 +73,7 @@ class ReadableStore(Protocol):
         """All releases and those drafts that may be seen, newest first."""
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
-        """The published release of a tag, if there is one, and then its drafts, oldest first."""
+        """The published release of a tag, if there is one, and then the drafts that can be seen, oldest first."""
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All assets of a release, half-uploaded ones too, by name."""
@@ -88,7 +88,12 @@ class ReadableStore(Protocol):
 class WritableStore(Protocol):
     """What changes a store. Every method is one request; none of them retries."""
 
-    def create_draft(self, tag: str, *, commit: str | None, title: str, notes: str) -> RemoteRelease:
+    def check(self, tag: str, commit: str | None) -> tuple[str, ...]:
+        """Raise for what would be refused later anyhow; return notes on what cannot be learnt."""
+
+    def create_draft(
+        self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
+    ) -> RemoteRelease:
         """Make a draft of a tag. The tag itself comes with publishing."""
 
     def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:

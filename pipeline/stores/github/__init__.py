@@ -1,0 +1,27 @@
+"""Releases on GitHub, github.com's or an Enterprise server's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.errors import UsageError
+from pipeline.stores.clock import Clock
+from pipeline.stores.github.hosts import DEFAULT_API, check_api
+from pipeline.stores.github.requests import Requests
+from pipeline.stores.github.store import GitHubStore, is_repository
+from pipeline.stores.guard import UploadLimits
+
+
+def open_github(
+    repository: str,
+    environment: Mapping[str, str],
+    *,
+    limits: UploadLimits | None = None,
+    clock: Clock | None = None,
+) -> GitHubStore:
+    """Open OWNER/REPO as Actions describes it: GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL. Raises `UsageError`."""
+    if not is_repository(repository):
+        raise UsageError(f"{repository!r} is no repository", where="--store", remedy="write github:OWNER/REPO")
+    api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
+    token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or None
+    return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))

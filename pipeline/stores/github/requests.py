@@ -1,0 +1,200 @@
+"""Requests to GitHub: githubkit as the transport, its traps closed.
+
+githubkit would retry by itself, and send an empty body the second time; it fails on a Retry-After that is a date, and
+on an asset in the state "starter"; it has no timeout; and it sends the token to whatever host it is given.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline import __version__
+from pipeline.stores.body import CHUNK, Body
+from pipeline.stores.clock import Clock
+from pipeline.stores.failure import Kind, StoreFailure
+from pipeline.stores.github.answers import failure
+from pipeline.stores.github.hosts import is_loopback, trusted
+from pipeline.stores.guard import Guard, UploadLimits
+
+if TYPE_CHECKING:
+    import httpx
+    from githubkit import GitHub
+    from githubkit.auth import TokenAuthStrategy, UnauthAuthStrategy
+
+API_VERSION = "2022-11-28"
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
+_REDIRECTS = 3
+
+
+class Requests:
+    """One service, one token. All methods raise `StoreFailure`; none retries."""
+
+    def __init__(self, api: str, token: str | None, limits: UploadLimits, clock: Clock) -> None:
+        self.api = api
+        self.token = token
+        self.limits = limits
+        self.clock = clock
+        self._github: GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy] | None = None
+        self._lock = threading.Lock()
+
+    def json(self, method: str, path: str, *, params: dict[str, Any] | None = None, data: Any = None) -> Any:
+        """The JSON of one answer; None where it has no body."""
+        response = self._send(method, path, params=params, json=data)
+        return None if response.status_code == 204 else _parsed(response)
+
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
+        """All rows of a list, a hundred a request. Pages are counted, so that no foreign link is followed."""
+        page = 1
+        while True:
+            response = self._send("GET", path, params={"per_page": 100, "page": page})
+            rows = _parsed(response)
+            if not isinstance(rows, list):
+                raise StoreFailure("not a list, where one was asked for", Kind.AMBIGUOUS)
+            yield from rows
+            if 'rel="next"' not in response.headers.get("link", ""):
+                return
+            page += 1
+
+    def upload(self, url: str, name: str, body: Body) -> Any:
+        """Post an asset's bytes; the answer's JSON."""
+        guard = Guard(self.limits, self.clock)
+        sent = 0
+
+        def watch(taken: int) -> None:
+            nonlocal sent
+            sent = taken
+            body.watch(taken)
+            guard.watch(taken)
+
+        watched = Body(body.source, body.size, watch)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(body.size)}
+        try:
+            response = self._send("POST", url, params={"name": name}, content=watched, headers=headers)
+            return _parsed(response)
+        except StoreFailure as problem:
+            problem.sent_all = sent >= body.size
+            raise
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """The bytes of an asset or artifact. The token goes to the API alone, not to the storage behind it."""
+        import httpx
+
+        url = self._url(path)
+        headers = {**_HEADERS, "Accept": "application/octet-stream"}
+        try:
+            with httpx.Client(timeout=self._timeout()) as client:
+                for _ in range(_REDIRECTS + 1):
+                    hop = dict(headers)
+                    if self.token and url.startswith(self.api):
+                        hop["Authorization"] = f"Bearer {self.token}"
+                    with client.stream("GET", url, headers=hop) as response:
+                        if response.is_redirect:
+                            url = str(response.url.join(response.headers["location"]))
+                            self._check_scheme(url)
+                            continue
+                        if response.is_error:
+                            response.read()
+                            raise self._failure(response)
+                        yield from response.iter_bytes(CHUNK)
+                        return
+        except httpx.HTTPError as error:
+            raise StoreFailure(_transport(error), Kind.TRANSIENT) from error
+        raise StoreFailure("redirected too often", Kind.ASSET)
+
+    def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        from githubkit.exception import GitHubException
+
+        url = self._url(path)
+        headers = {**_HEADERS, **parts.pop("headers", {})}
+        for _ in range(_REDIRECTS + 1):
+            if not trusted(url, self.api):
+                raise StoreFailure(
+                    f"{url.split('?')[0]} is no host of {self.api}: no token is sent there", Kind.RELEASE
+                )
+            try:
+                response = self._client().request(method, url, headers=headers, **parts).raw_response
+            except GitHubException as error:
+                raise self._broken(error, method) from error
+            if response.status_code not in {301, 302, 307, 308} or "location" not in response.headers:
+                break
+            url = str(response.url.join(response.headers["location"]))
+            parts.pop("params", None)  # the new place has them
+        else:
+            raise StoreFailure("redirected too often", Kind.ASSET)
+        if not response.is_success:
+            raise self._failure(response)
+        return response
+
+    def _failure(self, response: httpx.Response) -> StoreFailure:
+        return failure(response.status_code, response.headers, response.text, now=self.clock.wall())
+
+    def _broken(self, error: Exception, method: str) -> StoreFailure:
+        """A request without an answer. Only one that never connected has surely done nothing."""
+        import httpx
+
+        cause = error.__cause__ or error
+        if isinstance(cause, StoreFailure):
+            return cause
+        nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+        return StoreFailure(_transport(cause), Kind.TRANSIENT if nothing else Kind.AMBIGUOUS)
+
+    def _url(self, path: str) -> str:
+        return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")
+
+    def _check_scheme(self, url: str) -> None:
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise StoreFailure(f"redirected to plain http at {parts.hostname}", Kind.ASSET)
+
+    def _timeout(self) -> httpx.Timeout:
+        import httpx
+
+        limits = self.limits
+        return httpx.Timeout(connect=limits.connect, write=limits.write, read=limits.read, pool=limits.pool)
+
+    def _client(self) -> GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]:
+        with self._lock:
+            if self._github is None:
+                self._github = self._make()
+            return self._github
+
+    def _make(self) -> GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]:
+        import httpx
+        from githubkit import GitHub, Response, TokenAuthStrategy, UnauthAuthStrategy
+
+        class Plain(GitHub[Any]):
+            """Hands every answer over as it is: telling them apart is done here, not there."""
+
+            def _check_is_error(self, response: httpx.Response) -> bool:
+                del response
+                return False
+
+            def _check_rate_limit(self, response: Response[Any]) -> None:
+                del response
+
+        return Plain(
+            TokenAuthStrategy(self.token) if self.token else UnauthAuthStrategy(),
+            base_url=self.api,
+            user_agent=f"fatwheel/{__version__}",
+            follow_redirects=False,
+            timeout=self._timeout(),
+            # One for all requests: reading the certificates takes longer than a request.
+            ssl_verify=httpx.create_ssl_context(),
+            http_cache=False,
+            auto_retry=False,
+        )
+
+
+def _parsed(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise StoreFailure(f"{response.status_code}, and an answer that cannot be read", Kind.AMBIGUOUS) from None
+
+
+def _transport(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

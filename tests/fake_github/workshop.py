@@ -1,0 +1,72 @@
+"""What tests of a release to the fake share: files, a run, and what must be true of the server afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pipeline.records.release import ReleaseRecord
+from pipeline.release.request import Progress, ReleaseRequest
+from pipeline.release.station import release
+from pipeline.stores.github import GitHubStore, open_github
+from pipeline.stores.guard import UploadLimits
+from pipeline.stores.patience import Policy
+from tests.fake_github.server import Site
+from tests.fake_github.state import UPLOADED, Release
+
+QUICK = UploadLimits(connect=2, write=0.4, read=0.4, pool=2)
+"""Real seconds: only what stalls waits for them."""
+
+
+def make_files(folder: Path, sizes: dict[str, int]) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for name, size in sizes.items():
+        seed = hashlib.sha256(name.encode()).digest()
+        (folder / name).write_bytes((seed * (size // len(seed) + 1))[:size])
+        made.append(folder / name)
+    return made
+
+
+def open_site(site: Site, limits: UploadLimits = QUICK, token: str = "secret-token") -> GitHubStore:
+    environment = {"GITHUB_TOKEN": token, "GITHUB_API_URL": site.api_url}
+    return open_github(site.state.repository, environment, limits=limits, clock=site.clock)
+
+
+def run(
+    site: Site, *files: Path, policy: Policy | None = None, progress: Progress | None = None, **asked: Any
+) -> ReleaseRecord:
+    request = ReleaseRequest(tag=asked.pop("tag", "v1"), files=files, **asked)
+    return release(open_site(site), request, policy=policy, clock=site.clock, progress=progress)
+
+
+def outcomes(record: ReleaseRecord) -> dict[str, str]:
+    return {asset.name: asset.outcome for asset in record.assets}
+
+
+def the_release(site: Site) -> Release:
+    (only,) = site.state.releases.values()
+    return only
+
+
+def check_server(site: Site, record: ReleaseRecord, files: list[Path]) -> None:
+    """What must hold after any run, whatever went wrong.
+
+    What the record calls live is there with the right bytes; what is published is whole, right and nothing else; a
+    file is never sent again once the server had all of it, unless the server itself kept other bytes.
+    """
+    digests = {file.name: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files}
+    for one in site.state.releases.values():
+        there = {asset.name: asset for asset in one.assets.values()}
+        assert len(there) == len(one.assets), "two assets of one name"
+        for told in record.assets:
+            if told.live:
+                assert there[told.name].state == UPLOADED, told
+                assert there[told.name].digest == f"sha256:{told.sha256}", told
+        if not one.draft:
+            for asset in there.values():
+                assert asset.state == UPLOADED, "a half-upload was published"
+                assert asset.digest == digests.get(asset.name, asset.digest), "wrong bytes were published"
+                assert asset.name in outcomes(record), "published without having been wanted"
+    assert record.published == any(not one.draft for one in site.state.releases.values())
