@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from pipeline.declaration.checks import check
+from pipeline.declaration.checks import check, check_versions
 from pipeline.declaration.declaration import Declaration
-from pipeline.declaration.source import read_yaml
+from pipeline.declaration.source import Mark, read_yaml
 from pipeline.declaration.structure import validate
+from pipeline.declaration.tree import Disk, Tree
 from pipeline.errors import DeclarationError, Problem, UsageError
 
 
@@ -26,25 +28,44 @@ def load(path: Path) -> Declaration:
     return parse(text, path)
 
 
-def parse(text: str, path: Path) -> Declaration:
-    """The same from text that stands, or stood, in ``path``."""
+def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
+    """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
+    tree = tree or Disk(path.parent)
     source = read_yaml(text, str(path))
     if source.value is None:
         raise DeclarationError(tuple(source.problems) or (Problem(str(path), 1, 1, "the file is empty"),))
-    document, rest, problems, broken = validate(source)
-    problems = [*source.problems, *problems]
+    document, rest, found, broken = validate(source)
+    root = source.mark(())
+    problems = _beyond(source.problems, found, root)
     if document is not None:
-        seen = {(p.line, p.column) for p in problems}
-        problems += [p for p in check(document, rest, path.parent, broken) if (p.line, p.column) not in seen]
+        problems = _beyond(problems, check(document, rest, tree, broken), root)
     version = document.version if document else None
-    if document and document.version_file and (path.parent / document.version_file).is_file():
-        version = (path.parent / document.version_file).read_text(encoding="utf-8").strip()
+    if document and document.version_file and tree.is_file(document.version_file):
         try:
-            version = str(Version(version))
-        except InvalidVersion:
-            problems.append(
-                source.problem(("version_file",), f"{document.version_file} holds '{version}', which is no version")
-            )
+            version = read_version(tree, document.version_file)
+        except UsageError as error:
+            problems.append(source.problem(("version_file",), error.what, error.remedy))
+    if document and version:
+        problems += check_versions(document, version, rest)
     if problems or document is None or version is None:
         raise DeclarationError(tuple(problems))
     return Declaration(path, document, source, version)
+
+
+def _beyond(earlier: list[Problem], later: Iterable[Problem], root: Mark) -> list[Problem]:
+    """Both, without what a later pass says of a place that an earlier one has found wrong already."""
+    seen = {(p.line, p.column) for p in earlier} - {(root.line, root.column)}
+    return [*earlier, *(p for p in later if (p.line, p.column) not in seen)]
+
+
+def read_version(tree: Tree, file: str) -> str:
+    """The version that a file holds and nothing else, in normal form. Raises `UsageError`."""
+    text = tree.read(file).strip()
+    try:
+        version = Version(text)
+    except InvalidVersion:
+        shown = text if len(text) < 40 else f"{text[:40]}..."
+        raise UsageError(f"{file} holds '{shown}', which is no version", remedy="write 0.6.13 and no more") from None
+    if version.local:
+        raise UsageError(f"{file} holds '{text}', with a local label", remedy="leave the label out")
+    return str(version)

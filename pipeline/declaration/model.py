@@ -2,165 +2,47 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.errors import UsageError
-from pipeline.targets import SPELLINGS, Capability, Target, parse_target, parse_targets, toolkits
-
-Arch = Literal["x86_64", "aarch64"]
-ChannelName = Literal["release", "nightly", "pull-request"]
-
-
-def wrong(what: str, remedy: str | None = None, path: tuple[str | int, ...] = ()) -> PydanticCustomError:
-    """An error of a validator: what is wrong, how to mend it, and where below the field it is."""
-    return PydanticCustomError("fatwheel", "{what}", {"what": what, "remedy": remedy, "path": path})
-
-
-def _number_in_list(value: Any) -> None:
-    """Refuse lists of targets in which YAML has read a number."""
-    if isinstance(value, list):
-        for place, item in enumerate(value):
-            if not isinstance(item, str):
-                raise wrong(f"{item!r} is a number here", f'put it in quotes: "{item}"', (place,))
-    elif not isinstance(value, str):
-        raise wrong(f"{value!r} is not text", f'put it in quotes: "{value}"')
-
-
-def _targets(value: Any) -> tuple[Target, ...]:
-    _number_in_list(value)
-    try:
-        if isinstance(value, str):
-            return parse_targets(value)
-    except UsageError as error:
-        raise wrong(error.what, error.remedy) from None
-    found = []
-    for place, item in enumerate(value):
-        try:
-            found.append(parse_target(item))
-        except UsageError as error:
-            raise wrong(error.what, error.remedy, (place,)) from None
-    if not found:
-        raise wrong("the list of targets is empty", "name at least one")
-    return tuple(sorted(set(found)))
-
-
-def _capabilities(value: Any) -> tuple[Capability, ...]:
-    _number_in_list(value)
-    found = []
-    for place, item in enumerate(value.split() if isinstance(value, str) else value):
-        try:
-            found.append(Capability.parse(item))
-        except UsageError as error:
-            raise wrong(error.what, error.remedy, (place,) if isinstance(value, list) else ()) from None
-    if not found:
-        raise wrong("the list of capabilities is empty", "name at least one")
-    return tuple(sorted(set(found)))
-
-
-def _matching(pattern: str, what: str, remedy: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
-            raise wrong(f"'{value}' is not {what}", remedy)
-        return value
-
-    return AfterValidator(check)
-
-
-def _release(value: str) -> str:
-    if value not in toolkits():
-        raise wrong(f"CUDA toolkit '{value}' is not in the table", f"known: {', '.join(toolkits())}")
-    return value
-
-
-def _version(value: str) -> str:
-    try:
-        version = Version(value)
-    except InvalidVersion:
-        raise wrong(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
-    if version.local:
-        raise wrong(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
-    return str(version)
-
-
-def _requirement(value: str) -> str:
-    try:
-        Requirement(value)
-    except InvalidRequirement as error:
-        raise wrong(
-            f"'{value}' is not a requirement: {str(error).splitlines()[0]}", "write it like numpy>=1.24"
-        ) from None
-    return value
-
-
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def _bytes(value: Any) -> int:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
-    if not match or match[2].upper() not in _UNITS:
-        raise wrong(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
-def _share(value: Any) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
-    if not match:
-        raise wrong(f"'{value}' is not a share", "write it in percent, like 95 %")
-    return float(match[1]) / 100
-
-
-def _schema(check: Callable[[Any], Any], schema: dict[str, Any]) -> tuple[BeforeValidator, WithJsonSchema]:
-    return BeforeValidator(check), WithJsonSchema(schema)
-
-
-_TEXT_OR_LIST = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-_before_targets, _targets_schema = _schema(_targets, _TEXT_OR_LIST)
-_before_capabilities, _capabilities_schema = _schema(_capabilities, _TEXT_OR_LIST)
-_before_bytes, _bytes_schema = _schema(_bytes, {"type": "string", "examples": ["2 GiB"]})
-_before_share, _share_schema = _schema(_share, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$"})
-
-Targets = Annotated[tuple[Target, ...], _before_targets, _targets_schema]
-Capabilities = Annotated[tuple[Capability, ...], _before_capabilities, _capabilities_schema]
-Bytes = Annotated[int, _before_bytes, _bytes_schema]
-Share = Annotated[float, _before_share, _share_schema]
-PublicVersion = Annotated[str, AfterValidator(_version)]
-Release = Annotated[str, AfterValidator(_release), Field(json_schema_extra={"examples": ["13.0"]})]
-Dependency = Annotated[str, AfterValidator(_requirement)]
-NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-AxisName = Annotated[str, _matching(r"[a-z][a-z0-9_]*", "a name for an axis", "use small letters, digits and _")]
-AxisValue = Annotated[
-    str, _matching(r"[A-Za-z0-9][A-Za-z0-9._]*", "a value of an axis", "use letters, digits, . and _")
-]
-Label = Annotated[str, _matching(r"[a-z][a-z0-9]*", "a label", "use small letters and digits, like cu130 or sm9x")]
-Repository = Annotated[str, _matching(rf"{NAME}/{NAME}", "a repository", "write it like OWNER/REPO")]
-PythonTag = Annotated[
-    str, _matching(r"[a-z0-9_.{}]+-[a-z0-9_.{}]+", "a Python and ABI tag", "write it like cp39-abi3 or py3-none")
-]
-Glibc = Annotated[str, _matching(r"2_[0-9]{1,2}", "a glibc floor", "write it like 2_28, as in manylinux_2_28")]
-Secret = Annotated[
-    str,
-    _matching(r"[A-Z_][A-Z0-9_]*", "the name of a secret", "give its name, like WHL_TOKEN, and never its value"),
-]
+from pipeline.declaration.values import (
+    Arch,
+    AxisName,
+    AxisValue,
+    Bytes,
+    Capabilities,
+    ChannelName,
+    Dependency,
+    Glibc,
+    IdPrefix,
+    Label,
+    ModuleName,
+    PathInside,
+    PublicVersion,
+    PythonTag,
+    Release,
+    Repository,
+    Secret,
+    Share,
+    Targets,
+    Variable,
+)
+from pipeline.targets import SPELLINGS
 
 
 class Model(BaseModel):
     """Strict and frozen: text is text, and a key that means nothing is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    # Built once, with the document that holds them all: each model on its own would cost a tenth of a second.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True, defer_build=True)
 
 
 class Origin(Model):
     """Where a package's sources come from: exactly one of these. Foreign versions are literals."""
 
     checkout: str | None = Field(None, description="A folder of this repository, relative to matrix.yaml.")
-    index: Annotated[str, AfterValidator(_requirement)] | None = Field(
+    index: Dependency | None = Field(
         None,
         description="A distribution on the Python package index, with its exact version: flashinfer-python==0.6.13.",
     )
@@ -171,15 +53,18 @@ class Origin(Model):
 class Build(Model):
     """How a wheel is made."""
 
-    kind: Literal["tree", "wheel"] = Field(
+    kind: Literal["tree", "wheel", "sdist"] = Field(
         description="tree: the command fills {out} with the wheel's contents, and fatwheel packs them. "
-        "wheel: the command leaves one finished wheel in {out}."
+        "wheel, sdist: the command leaves one finished wheel or sdist in {out}."
     )
     command: list[str] = Field(min_length=1, description="Program and arguments; fields in braces are filled in.")
     requires: list[Dependency] = Field([], description="Installed into the build environment with what they need.")
     no_deps: list[Dependency] = Field([], description="Installed into the build environment without what they need.")
-    env: dict[str, str] = Field({}, description="Environment variables; fields in braces are filled in.")
+    env: dict[Variable, str] = Field({}, description="Environment variables; fields in braces are filled in.")
     spelling: Literal[SPELLINGS] = Field("dotted", description="How {targets} is written.")  # type: ignore[valid-type]
+    suffix_from: int | None = Field(
+        None, ge=1, description="From this major on, every target must have an a or f: the sources need it there."
+    )
 
 
 class Smoke(Model):
@@ -187,7 +72,7 @@ class Smoke(Model):
 
     command: list[str] = Field(min_length=1, description="Program and arguments; {python} is the test environment's.")
     requires: list[Dependency] = Field([], description="Installed beside the wheel for the test.")
-    env: dict[str, str] = Field({}, description="Environment variables of the test.")
+    env: dict[Variable, str] = Field({}, description="Environment variables of the test.")
     provided: list[str] = Field(
         [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
     )
@@ -209,8 +94,10 @@ class Package(Model):
     """One distribution of the set."""
 
     name: str = Field(description="Distribution name; may hold {cuda}, {cuda_major} and further axes.")
-    import_name: str | None = Field(None, alias="import", description="The module that users import.")
-    id: str = Field("", description="Put before the ids of this package's cells, where two packages share their axes.")
+    import_name: ModuleName | None = Field(None, alias="import", description="The module that users import.")
+    id: IdPrefix | None = Field(
+        None, description="Put before the ids of this package's cells, where two packages share their axes."
+    )
     per: list[str] = Field(
         description="The axes it is built over: cuda, arch and those under axes; [] for one pure wheel."
     )
@@ -219,15 +106,31 @@ class Package(Model):
         description="How GPU targets are divided over wheels: one wheel for each family; one for each target, with a "
         "shim that requires them; or one wheel for all. Needed where per holds cuda.",
     )
-    local: str | None = Field(None, description="Local version label; by default {cuda}.{family}, or {cuda}.")
-    tag: PythonTag = Field("py3-none", description="Python and ABI tag; may hold axes: cp{python}-cp{python}.")
+    shim: Literal["all", "extras"] = Field(
+        "all",
+        description="With layout: provider, what a plain install of the shim brings: every provider, or none, so that "
+        "an extra chooses (sm90a).",
+    )
+    needs: list[str] = Field(
+        [], description="Packages of this set that it requires at exactly the set's version; published before it."
+    )
+    extras: dict[Label, list[str]] = Field({}, description="The same, each behind an extra.")
+    local: str | None = Field(
+        None, description="Local version label; by default {cuda}.{family} for layout: family, else {cuda}."
+    )
+    tag: PythonTag = Field(
+        "py3-none", description="Python and ABI tag; may hold axes: cp{python_nodot}-cp{python_nodot}."
+    )
     manylinux: Glibc | None = Field(None, description="glibc floor of the platform tag; needed where per holds arch.")
     source: Origin = Field(default_factory=lambda: Origin(checkout="."), validate_default=True)
     build: Build
-    stamp: list[str] = Field([], description="Files inside the wheel that repeat its version or targets.")
+    stamp: list[PathInside] = Field([], description="Files inside the wheel that repeat its version or targets.")
     smoke: Smoke | None = None
-    metadata: Metadata = Metadata()
+    metadata: Metadata = Field(default_factory=Metadata)
     publish: Literal["store", "pypi"] = Field("store", description="Where its wheels go. PyPI takes no local labels.")
+    channels: list[ChannelName] = Field(
+        ["release", "nightly", "pull-request"], min_length=1, description="The channels that it is part of."
+    )
 
 
 class Cuda(Model):
@@ -307,7 +210,7 @@ class Channel(Model):
 class Channels(Model):
     """The channels of a project."""
 
-    release: Channel = Channel()
+    release: Channel = Field(default_factory=Channel)
     nightly: Channel | None = None
     pull_request: Channel | None = Field(None, alias="pull-request")
 
@@ -324,7 +227,7 @@ class Document(Model):
     axes: dict[AxisName, list[AxisValue]] = Field({}, description="Further axes: python, torch, abi ...")
     must_cover: list[Promise] = []
     exclude: list[Exclude] = []
-    runners: Runners = Runners()
+    runners: Runners = Field(default_factory=Runners)
     secrets: dict[str, Secret] = Field({}, description="Names of secrets, by what they open: a repository, a cache.")
-    size: Size = Size()
-    channels: Channels = Channels()
+    size: Size = Field(default_factory=Size)
+    channels: Channels = Field(default_factory=Channels)

@@ -14,11 +14,21 @@ FILE = "matrix.schema.json"
 
 def schema() -> dict[str, Any]:
     """A JSON Schema (draft 2020-12) from which editors complete and check matrix.yaml."""
+    held = Document.model_json_schema(by_alias=True)
+    _close(held)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Document.model_json_schema(by_alias=True),
+        **held,
         "title": "matrix.yaml of fatwheel",
     }
+
+
+def _close(part: Any) -> None:
+    """Say of every mapping whose keys have a form that it holds no other keys, in place."""
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _close(inner)
+    if isinstance(part, dict) and "patternProperties" in part:
+        part["additionalProperties"] = False
 
 
 def schema_text() -> str:

@@ -17,6 +17,11 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _MERGE = "<<"
+_LIMIT = 100_000  # values in one file, aliases counted at each place: far above any real matrix, below what hangs
+
+# What readers of YAML take for something else than text: by 1.1, as PyYAML tags it, and the numbers that 1.2 adds.
+_SORTS: dict[str, str] = {"int": "a number", "float": "a number", "bool": "a truth value", "timestamp": "a date"}
+_NUMBER_1_2 = re.compile(r"[-+]?(0o[0-7]+|0x[0-9a-fA-F]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class Mark:
     line: int
     column: int
     text: str | None = None
+    lead: int | None = None  # columns before the text itself (1 for a quote); None where it spans lines
 
 
 @dataclass
@@ -37,6 +43,7 @@ class Source:
     marks: dict[Path, Mark] = field(default_factory=dict)
     keys: dict[Path, Mark] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    size: int = 0
 
     def mark(self, path: Path) -> Mark:
         """The mark of a value, or of the nearest value around it."""
@@ -44,11 +51,28 @@ class Source:
             path = path[:-1]
         return self.marks.get(path, Mark(1, 1))
 
-    def problem(self, path: Path, what: str, remedy: str | None = None, *, key: bool = False) -> Problem:
-        """A problem at a value, or at its key."""
+    def problem(
+        self,
+        path: Path,
+        what: str,
+        remedy: str | None = None,
+        *,
+        key: bool = False,
+        part: tuple[int, str] | None = None,
+    ) -> Problem:
+        """A problem at a value, at its key, or at a part of its text (where it begins, from 0, and the part)."""
         mark = self.keys.get(path) if key else None
         mark = mark or self.mark(path)
-        return Problem(self.file, mark.line, mark.column, what, mark.text, remedy)
+        if part and mark.lead is not None and path in self.marks:
+            return Problem(self.file, mark.line, mark.column + mark.lead + part[0], what, part[1], remedy)
+        return Problem(self.file, mark.line, mark.column, what, part[1] if part else mark.text, remedy)
+
+    def at(self, path: Path) -> Any:
+        """The plain value at a path, or None."""
+        value = self.value
+        for part in path:
+            value = _child(value, part)
+        return value
 
     def written(self, *path: str | int) -> bool:
         """Whether the file has this key, be its value right or wrong."""
@@ -118,12 +142,20 @@ def read_yaml(text: str, file: str) -> Source:
 
 
 def _mark(node: yaml.Node) -> Mark:
-    text = node.value if isinstance(node, yaml.ScalarNode) else None
-    return Mark(node.start_mark.line + 1, node.start_mark.column + 1, text)
+    place = node.start_mark.line + 1, node.start_mark.column + 1
+    if not isinstance(node, yaml.ScalarNode):
+        return Mark(*place)
+    one_line = node.start_mark.line == node.end_mark.line and node.style not in ("|", ">")
+    return Mark(*place, node.value, (1 if node.style else 0) if one_line else None)
 
 
 def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int]) -> Any:
     source.marks[path] = _mark(node)
+    source.size += 1
+    if source.size > _LIMIT:
+        if source.size == _LIMIT + 1:
+            source.problems.append(source.problem(path, "the file holds too many values", "use fewer aliases"))
+        return None
     if id(node) in above:
         source.problems.append(source.problem(path, "an alias that holds itself"))
         return None
@@ -135,7 +167,30 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
         return [_construct(source, item, (*path, place), inside) for place, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         return _mapping(source, node, path, inside)
-    return _scalar(node) if isinstance(node, yaml.ScalarNode) else None
+    if not isinstance(node, yaml.ScalarNode):
+        return None
+    value = _scalar(node)
+    sort = _other_sort(node)
+    if sort and isinstance(value, str):
+        source.problems.append(_ambiguous(source, node, f"{node.value} is {sort} to some readers of YAML"))
+    return value
+
+
+def _other_sort(node: yaml.ScalarNode) -> str | None:
+    """What a plain scalar may be taken for instead of text."""
+    if node.style or not node.value:
+        return None
+    tag = node.tag.removeprefix("tag:yaml.org,2002:")
+    return _SORTS.get(tag) or ("a number" if _NUMBER_1_2.fullmatch(node.value) else None)
+
+
+def _ambiguous(source: Source, node: yaml.ScalarNode, what: str) -> Problem:
+    mark = _mark(node)
+    if _other_sort(node) == "a truth value":
+        remedy = f'write true or false, or "{node.value}" for text'
+    else:
+        remedy = f'write "{node.value}"'
+    return Problem(source.file, mark.line, mark.column, what, mark.text, remedy)
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
@@ -151,7 +206,7 @@ def _scalar(node: yaml.ScalarNode) -> Any:
 
 def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozenset[int]) -> dict[str, Any]:
     own: dict[str, Any] = {}
-    merged: dict[str, Any] = {}
+    merges: list[yaml.Node] = []
     for key_node, value_node in node.value:
         mark = _mark(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
@@ -159,13 +214,15 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             continue
         key: str = key_node.value
         if key == _MERGE and not key_node.style:
-            parts = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
-            for part in parts:
-                if isinstance(part, yaml.MappingNode) and id(part) not in inside:
-                    merged = {**_mapping(source, part, path, inside | {id(part)}), **merged}
-                else:
-                    source.problems.append(Problem(source.file, mark.line, mark.column, "<< takes a mapping"))
+            merges += value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
             continue
+        if sort := _other_sort(key_node):
+            source.problems.append(
+                Problem(
+                    source.file, mark.line, mark.column, f"the key {key} is {sort} to readers of YAML", key,
+                    f'write "{key}":',
+                )
+            )  # fmt: skip
         here = (*path, key)
         if key in own:
             first = source.keys[here]
@@ -178,4 +235,19 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             continue
         source.keys[here] = mark
         own[key] = _construct(source, value_node, here, inside)
-    return {**merged, **own}
+    for part in merges:  # after the mapping's own keys, which win, and whose places must stay theirs
+        if isinstance(part, yaml.MappingNode) and id(part) not in inside:
+            own = {**_merged(source, part, path, inside | {id(part)}, held=set(own)), **own}
+        else:
+            mark = _mark(part)
+            source.problems.append(Problem(source.file, mark.line, mark.column, "<< takes a mapping"))
+    return own
+
+
+def _merged(
+    source: Source, node: yaml.MappingNode, path: Path, inside: frozenset[int], *, held: set[str]
+) -> dict[str, Any]:
+    """What a merge brings that is not there yet."""
+    wanted = [pair for pair in node.value if not (isinstance(pair[0], yaml.ScalarNode) and pair[0].value in held)]
+    rest = yaml.MappingNode(node.tag, wanted, node.start_mark, node.end_mark)
+    return _mapping(source, rest, path, inside)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from pipeline.declaration.lists import Fault
 from pipeline.declaration.model import Document
 from pipeline.declaration.source import Path, Source
 from pipeline.errors import Problem
@@ -38,7 +40,7 @@ def validate(source: Source) -> tuple[Document | None, Source, list[Problem], fr
             return Document.model_validate(rest.value), rest, problems, frozenset(broken)
         except ValidationError as error:
             details = error.errors(include_url=False)
-            problems = problems or [_translate(source, d) for d in details]
+            problems = problems or [problem for d in details for problem in _translate(source, d)]
             broken |= {str(d["loc"][0]) for d in details if d["loc"]}
             rest = rest.without({_removable(d) for d in details} - {()})
     return None, rest, problems, frozenset(broken)
@@ -84,13 +86,19 @@ def allowed_keys(path: Path) -> list[str]:
     return [f.alias or name for name, f in model.model_fields.items()] if model else []
 
 
-def _translate(source: Source, error: ErrorDetails) -> Problem:
+def _translate(source: Source, error: ErrorDetails) -> list[Problem]:
     is_key = error["loc"][-1:] == ("[key]",)
     path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] != "fatwheel":
+        return [_known(source, error, path, is_key=is_key)]
+    faults: tuple[Fault, ...] = error["ctx"]["faults"]
+    found = [source.problem((*path, *f.path), f.what, f.remedy, key=is_key, part=f.part) for f in faults]
+    return [replace(p, text=None) for p in found] if path[:1] == ("secrets",) else found  # it may be a token
+
+
+def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> Problem:
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     name = str(path[-1]) if path else "the file"
-    if kind == "fatwheel":
-        return source.problem((*path, *context["path"]), context["what"], context["remedy"], key=is_key)
     if kind == "extra_forbidden":
         return source.problem(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
     if kind == "missing":
@@ -98,9 +106,14 @@ def _translate(source: Source, error: ErrorDetails) -> Problem:
         return source.problem(path[:-1], f"'{name}' is missing{inside}", f"add {name}:")
     if kind == "literal_error":
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
-        return source.problem(path, f"{given!r} is not allowed here", suggest(str(given), options), key=is_key)
+        if isinstance(given, bool | int | float) or given is None:
+            return _not_text(source, path, given)
+        return source.problem(path, f"'{given}' is not allowed here", suggest(str(given), options), key=is_key)
     if kind == "string_type":
         return _not_text(source, path, given)
+    if kind == "not_text":
+        inner = (*path, *context["path"])
+        return _not_text(source, inner, given[inner[-1]] if context["path"] else given)
     wanted = {
         "bool_type": "true or false",
         "int_type": "a whole number",
@@ -110,14 +123,20 @@ def _translate(source: Source, error: ErrorDetails) -> Problem:
         "model_attributes_type": "a mapping",
     }.get(kind)
     if wanted:
-        shown = "nothing" if given is None else repr(given)
+        shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
         keys = allowed_keys(path)
         return source.problem(
             path, f"{_spoken(path)} is {shown}, not {wanted}", f"keys: {', '.join(keys)}" if keys else None
         )
-    if kind == "too_short":
-        return source.problem(path, f"{_spoken(path)} is empty", "name at least one")
+    if kind in {"too_short", "string_too_short"}:
+        return source.problem(path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else None)
+    if kind == "greater_than_equal":
+        return source.problem(path, f"{_spoken(path)} is {given}", f"write {context['ge']} or more")
     return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
+
+
+def _shape(given: Any) -> str:
+    return "a list" if isinstance(given, list) else "a mapping" if isinstance(given, dict) else str(given).lower()
 
 
 def _not_text(source: Source, path: Path, given: Any) -> Problem:

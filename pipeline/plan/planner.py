@@ -8,9 +8,10 @@ import fnmatch
 from collections import Counter, defaultdict
 
 from pipeline.declaration import Declaration
-from pipeline.declaration.model import Channel, ChannelName, Promise
+from pipeline.declaration.model import Channel, Promise
 from pipeline.declaration.source import Path
 from pipeline.declaration.templates import fill
+from pipeline.declaration.values import ChannelName
 from pipeline.errors import DeclarationError, Problem, UsageError
 from pipeline.plan.expand import Expansion, expand
 from pipeline.plan.versions import channel_version, parse_date

@@ -21,7 +21,8 @@ def nearest(target: Target, release: str) -> Target | None:
     whose machine code the device runs as well.
     """
     table = toolkit(release).targets
-    suffixes: list[Suffix] = [target.suffix, *(s for s in ("a", "f", "") if s != target.suffix)]  # type: ignore[list-item]
+    every: tuple[Suffix, ...] = ("a", "f", "")
+    suffixes = [target.suffix, *(s for s in every if s != target.suffix)]
     named = [target.capability]
     if target.capability in _RENAMED:
         named.insert(0, _RENAMED[target.capability])

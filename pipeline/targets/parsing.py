@@ -98,14 +98,15 @@ def parse_targets(text: str, spelling: str = "dotted") -> tuple[Target, ...]:
     """
     if spelling == "nvcc":
         return _flags(text)
-    found = map(parse_target, split_targets(text))
-    if spelling == "cmake":
-        found = (_bare_is_both(t, item) for t, item in zip(found, split_targets(text), strict=True))
-    return tuple(sorted(set(found)))
+    read = _cmake if spelling == "cmake" else parse_target
+    return tuple(sorted({read(item) for item in split_targets(text)}))
 
 
-def _bare_is_both(target: Target, item: str) -> Target:
-    return Target(target.major, target.minor, target.suffix, "both") if item[-1] in "0123456789af" else target
+def _cmake(text: str) -> Target:
+    target = parse_target(text)
+    return (
+        Target(target.major, target.minor, target.suffix, "both") if text[:1].isdigit() and "-" not in text else target
+    )
 
 
 def _flags(text: str) -> tuple[Target, ...]:

@@ -1,0 +1,40 @@
+"""Fields in braces: each must be one that is known where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipeline.declaration.model import Document, Package
+from pipeline.declaration.source import Path, Source
+from pipeline.declaration.structure import suggest
+from pipeline.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, fields
+from pipeline.errors import Problem
+
+
+def check_fields(source: Source, path: Path, template: str, allowed: set[str] | frozenset[str]) -> Iterator[Problem]:
+    """Unknown names, and braces that are alone."""
+    for name in fields(template):
+        if name in ("{", "}"):
+            yield source.problem(path, f"a lone '{name}' in '{template}'", f"write {name * 2} for the brace itself")
+        elif name not in allowed:
+            yield source.problem(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)))
+
+
+def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Problem]:
+    """Every template of a package."""
+    axes = {*(a for a in package.per if a in document.axes)}
+    named = axes | {f"{a}_nodot" for a in axes}
+    names = named | (NAME_FIELDS if "cuda" in package.per else set())
+    yield from check_fields(source, (*path, "name"), package.name, named | (names & {"cuda", "cuda_major"}))
+    yield from check_fields(source, (*path, "tag"), package.tag, named)
+    yield from check_fields(source, (*path, "local"), package.local or "", names)
+    commands = COMMAND_FIELDS | named
+    for place, argument in enumerate(package.build.command):
+        yield from check_fields(source, (*path, "build", "command", place), argument, commands)
+    for key, value in package.build.env.items():
+        yield from check_fields(source, (*path, "build", "env", key), value, commands)
+    if package.smoke:
+        for place, argument in enumerate(package.smoke.command):
+            yield from check_fields(source, (*path, "smoke", "command", place), argument, commands)
+        for key, value in package.smoke.env.items():
+            yield from check_fields(source, (*path, "smoke", "env", key), value, commands)
