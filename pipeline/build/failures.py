@@ -1,0 +1,47 @@
+"""A build command that failed: what it said last, why it may have failed, and where all of its output is kept."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.build.cache import cache_root
+from pipeline.errors import BuildError
+from pipeline.records.plan import Cell
+
+LAST_LINES = 20  # of the output that the error repeats
+_WIDTH = 400  # characters of a line; a compiler's command line may have thousands
+_MEMORY = "memory ran out: build with fewer jobs"
+# What the output may say of a cause that is not in the code.
+_CAUSES: tuple[tuple[str, str], ...] = (
+    (r"No space left on device|Disk quota exceeded", "the disk is full: free some space, or set TMPDIR"),
+    (r"Killed signal terminated program|out of memory|Cannot allocate memory|bad_alloc", _MEMORY),
+    (r"cannot find -lcuda\b", "the linker found no libcuda.so: link with the toolkit's lib64/stubs"),
+)
+
+
+def command_failed(cell: Cell, status: int, log: Path, environ: Mapping[str, str]) -> BuildError:
+    """The error for a command that ended with ``status`` (negative: by that signal); keeps its output."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    where = kept(log, environ, name=f"{cell.wheel}.build.log")
+    ended = f"ended with status {status}" if status >= 0 else f"was ended by {signal.Signals(-status).name}"
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()][-LAST_LINES:]
+    last = "".join(f"\n  | {line[:_WIDTH]}" for line in lines) or "\n  | (it printed nothing)"
+    advice = next((remedy for pattern, remedy in _CAUSES if re.search(pattern, text)), None)
+    if advice is None and status == -signal.SIGKILL:
+        advice = _MEMORY.replace("ran", "may have run")
+    return BuildError(
+        f"the build command {ended}; its last lines:{last}",
+        where=cell.id,
+        remedy=f"{advice}; all of its output: {where}" if advice else f"see all of its output: {where}",
+    )
+
+
+def kept(file: Path, environ: Mapping[str, str], *, name: str) -> Path:
+    """Move a file to fatwheel's cache, in the place of that of an earlier failure; where it is then."""
+    folder = cache_root(environ) / "failed"
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.move(file, folder / name))

@@ -1,0 +1,191 @@
+"""What a build command left becomes the cell's wheel: packed or stamped, verified, and only then given its name."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.declaration.model import Package
+from pipeline.errors import BuildError, UsageError, VerificationError
+from pipeline.records.base import Record
+from pipeline.records.build import BuildRecord, BuiltModule, LeftOut
+from pipeline.records.plan import Cell
+from pipeline.records.smoke import SmokeRecord
+from pipeline.records.stamp import WheelStamp
+from pipeline.records.verification import Finding
+from pipeline.wheels.expected import expected_of
+from pipeline.wheels.metadata import Fields
+from pipeline.wheels.names import WheelName
+from pipeline.wheels.pack import pack, stamp_wheel
+from pipeline.wheels.placeholder import placeholder
+from pipeline.wheels.verify import verify
+
+
+class Report(Record):
+    """What a build command may leave in ``{report}``."""
+
+    modules: tuple[BuiltModule, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def read_report(path: Path, cell: Cell) -> Report:
+    """The command's report; an empty one if it left none. Raises `BuildError` for one that cannot be read."""
+    if not path.is_file():
+        return Report()
+    try:
+        return TypeAdapter(Report).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise BuildError(
+            f"the build command left a report that cannot be read: {place}: {first['msg']}",
+            where=cell.id,
+            remedy='write {"modules": [{"name", "targets", "seconds"}], "left_out": [{"name", "reason"}]} to {report}',
+        ) from None
+
+
+def stamp_of(cell: Cell, commit: str | None, modules: list[str] | None) -> WheelStamp:
+    """What the wheel says of itself. ``modules``: those of a slice, None for a whole wheel."""
+    return WheelStamp(
+        distribution=cell.package,
+        version=cell.full_version,
+        cuda=cell.cuda,
+        toolkit=cell.toolkit,
+        arch=cell.arch,
+        family=cell.family,
+        targets=cell.targets,
+        covers=cell.covers,
+        commit=commit,
+        slice=modules,
+    )
+
+
+def core_metadata(package: Package, source: Path | None) -> Fields:
+    """Core metadata as the package declares it; the readme only where there are sources. Raises `BuildError`."""
+    declared = package.metadata
+    fields: dict[str, str | list[str]] = {
+        "Summary": declared.summary or "",
+        "License-Expression": declared.license or "",
+        "Requires-Python": declared.requires_python or "",
+        "Requires-Dist": list(declared.dependencies),
+        "Project-URL": [f"{name}, {url}" for name, url in declared.urls.items()],
+    }
+    if declared.readme and source is not None:
+        path = source / declared.readme
+        if not path.is_file():
+            raise BuildError(
+                f"{package.name}: there is no {declared.readme}",
+                where=str(source),
+                remedy="metadata.readme starts at the sources",
+            )
+        fields |= {"Description-Content-Type": "text/markdown", "Description": path.read_text(encoding="utf-8")}
+    return {name: value for name, value in fields.items() if value}
+
+
+def packed(
+    tree: Path, staging: Path, *, cell: Cell, package: Package, source: Path, stamp: WheelStamp, licences: list[Path]
+) -> Path:
+    """The wheel of a tree that the command filled. Raises `BuildError` for an empty tree and what no wheel can hold."""
+    if not any(path.is_file() for path in tree.rglob("*")):
+        raise BuildError(
+            "the build command ended well and left nothing",
+            where=cell.id,
+            remedy="have it fill {out} with the wheel's contents, laid out as in site-packages",
+        )
+    try:
+        return pack(
+            tree,
+            staging,
+            distribution=cell.package,
+            version=cell.full_version,
+            tags=WheelName.parse(cell.wheel).tag_text,
+            metadata=core_metadata(package, source),
+            stamp=stamp,
+            licenses=licences,
+        )
+    except UsageError as error:
+        raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+
+
+def collected(out: Path, staging: Path, *, cell: Cell, stamp: WheelStamp) -> Path:
+    """The one wheel that a project's own command left, stamped. Raises `BuildError` unless it is the cell's."""
+    wheels = sorted(path for path in out.rglob("*.whl") if path.is_file())
+    if len(wheels) != 1:
+        left = "no wheel" if not wheels else f"{len(wheels)} wheels: {', '.join(path.name for path in wheels)}"
+        raise BuildError(
+            f"the build command ended well and left {left}",
+            where=cell.id,
+            remedy="have it leave exactly one .whl in {out}",
+        )
+    if wheels[0].name != cell.wheel:
+        raise BuildError(
+            f"the build command left {wheels[0].name}, and the cell's wheel is {cell.wheel}",
+            where=cell.id,
+            remedy="make version, local label and tags agree: {full_version}, tag and manylinux of the package",
+        )
+    try:
+        return stamp_wheel(wheels[0], staging, stamp)
+    except UsageError as error:
+        raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+
+
+def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, size: int) -> Path:
+    """A placeholder of ``size`` bytes in the place of a build."""
+    return placeholder(
+        staging,
+        cell.wheel,
+        stamp=stamp,
+        size=size,
+        import_name=package.import_name,
+        metadata=core_metadata(package, None),
+    )
+
+
+def described(wheel: Path, draft: BuildRecord) -> BuildRecord:
+    """The record with the size and digest of the wheel as it is."""
+    with open(wheel, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": digest})
+
+
+def judge(wheel: Path, record: BuildRecord, package: Package) -> list[Finding]:
+    """Warnings of verification. Raises `VerificationError` with every finding if the wheel is not its cell's."""
+    stamps = () if record.placeholder else tuple(package.stamp)
+    seen = verify(wheel, expected_of(record.cell, build=record, stamp_files=stamps))
+    if not seen.sound:
+        shown = "".join(f"\n  {_shown(finding)}" for finding in seen.errors)
+        count = len(seen.errors)
+        raise VerificationError(
+            f"the wheel that was built is not right: {count} finding{'s' if count != 1 else ''}{shown}",
+            where=record.cell.id,
+        )
+    return [finding for finding in seen.findings if finding.severity == "warning"]
+
+
+def _shown(finding: Finding) -> str:
+    place = f"{finding.member}: " if finding.member else ""
+    return f"{finding.kind}: {place}{finding.what} (do: {finding.remedy})"
+
+
+def publish(wheel: Path, record: BuildRecord, out_dir: Path) -> None:
+    """Give wheel and record their names in ``out_dir``, the record last: a wheel without one is unfinished.
+
+    A smoke record of other bytes goes: it says nothing of this wheel.
+    """
+    final = out_dir / record.wheel
+    beside = final.with_name(f"{final.name}.build.json")
+    smoke = final.with_name(f"{final.name}.smoke.json")
+    if smoke.exists() and not _is_of(smoke, record.sha256):
+        smoke.unlink()
+    beside.unlink(missing_ok=True)
+    wheel.replace(final)
+    record.write(beside)
+
+
+def _is_of(smoke: Path, digest: str) -> bool:
+    try:
+        return SmokeRecord.read(smoke).sha256 == digest
+    except UsageError:
+        return False
