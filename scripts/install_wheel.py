@@ -97,7 +97,7 @@ class Version:
 
 def cuda_label(text: str) -> str:
     """``cu130`` from ``cu130``, ``130`` or ``13.0``. Raises `Stop`."""
-    match = re.fullmatch(r"(?:cu)?(\d{1,2})\.(\d{1,2})(?:\.\d+)?|(?:cu)?(\d{2,4})", text.strip().lower())
+    match = re.fullmatch(r"(?:cu)?(\d{1,2})\.(\d{1,2})(?:\.\d+)?|(?:cu)?([1-9]\d{2,3}|[89]\d)", text.strip().lower())
     if not match:
         raise Stop(f"'{text}' is not a CUDA version", "write it like 13.0, 130 or cu130", USAGE)
     return f"cu{match[1]}{match[2]}" if match[1] else f"cu{match[3]}"
@@ -523,7 +523,8 @@ def _covering(rows: Sequence[Wheel], order: Sequence[str], machine: Machine) -> 
             if chosen:
                 return [row for row in chosen if row["version"] == min(chosen, key=lambda r: r["bytes"])["version"]]
     known_rows = [row for row in rows if row["cuda"] in order]
-    held = {c: sorted({row["version"] for row in known_rows if c in row["covers"]}) for c in machine.capabilities}
+    ranked = sorted(known_rows, key=lambda row: order.index(row["cuda"]))
+    held = {c: [row["version"] for row in ranked if c in row["covers"]] for c in machine.capabilities}
     nowhere = [c for c, versions in held.items() if not versions]
     if nowhere:
         covered = sorted({c for row in known_rows for c in row["covers"]}, key=capability)
@@ -533,7 +534,7 @@ def _covering(rows: Sequence[Wheel], order: Sequence[str], machine: Machine) -> 
             f"no wheel of this version holds code for {', '.join(nowhere)}; GPUs here: {machine.shown()}",
             f"covered for {_listed(order)}: {_listed(covered)}{hint}",
         )
-    parts = "; ".join(f"{c} is covered by {_listed(versions)}" for c, versions in held.items())
+    parts = "; ".join(f"{c} is covered by {versions[0]}" for c, versions in held.items())
     raise Stop(
         f"no single wheel covers all GPUs here: {machine.shown()}; {parts}",
         "make one environment for each kind of GPU, with --sm-family there and CUDA_VISIBLE_DEVICES at run time",

@@ -26,9 +26,10 @@ def command(store_spec: str, output: Path, base_url: str | None, as_json: bool) 
     if as_json:
         echo_json(report)
     else:
-        sdists = f", {report.sdists} sdists" if report.sdists else ""
+        counts = {"wheel": report.wheels, "sdist": report.sdists, "page": report.pages}
+        held = ", ".join(f"{n} {what}{'s' if n != 1 else ''}" for what, n in counts.items() if n or what == "wheel")
         changed = f"changed: {', '.join(report.changed)}" if report.changed else "nothing changed"
-        click.echo(f"{report.output}: {report.wheels} wheels{sdists}, {report.pages} pages; {changed}")
+        click.echo(f"{report.output}: {held}; {changed}")
     if report.problems:
         count = len(report.problems)
         raise VerificationError(
