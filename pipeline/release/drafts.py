@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import ReleaseRefused
+from pipeline.release.pace import Pacer
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import Kind, StoreFailure
 from pipeline.stores.patience import Patience, Policy
@@ -56,15 +57,16 @@ def same_commit(release: RemoteRelease, commit: str | None) -> bool:
 class Counter:
     """The requests around the uploads: each tried patiently, since nothing goes without them."""
 
-    def __init__(self, store: Store, policy: Policy, clock: Clock, stop: threading.Event) -> None:
+    def __init__(self, store: Store, policy: Policy, clock: Clock, stop: threading.Event, pacer: Pacer) -> None:
         self.store = store
+        self._pacer = pacer
         self._policy = policy
         self._clock = clock
         self._stop = stop
 
     def patience(self) -> Patience:
         """Fresh tries."""
-        return Patience(self._policy, self._clock, self._stop)
+        return Patience(self._policy, self._clock, self._stop, self._pacer.hold)
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The releases of a tag."""
@@ -80,6 +82,7 @@ class Counter:
             if chosen is not None:
                 return chosen, made and chosen.draft, notes
             made = True
+            self._pacer.acquire()
             try:
                 draft = self.store.create_draft(
                     opening.tag,
@@ -92,7 +95,7 @@ class Counter:
                 if failure.kind is Kind.AMBIGUOUS:
                     self._await(opening)  # else a draft that landed unseen would get a twin
                 raise
-            return draft, True, notes
+            return self._first_of(draft, opening), True, notes
 
         return self.patience().retrying()(once)
 
@@ -100,6 +103,7 @@ class Counter:
         """Publish a draft; an answer that was lost is looked up."""
 
         def once() -> RemoteRelease:
+            self._pacer.acquire()
             try:
                 return self.store.publish(release, commit=commit, notes=notes)
             except StoreFailure as failure:
@@ -111,6 +115,15 @@ class Counter:
                 raise
 
         return self.patience().retrying()(once)
+
+    def _first_of(self, draft: RemoteRelease, opening: Opening) -> RemoteRelease:
+        """The draft just made, unless another writer made one before: then that one, and this empty one goes."""
+        chosen, _ = choose([r for r in self.store.find(opening.tag) if r.id != draft.id] + [draft], opening.commit)
+        if chosen is None or chosen.id == draft.id:
+            return draft
+        self._pacer.acquire()
+        self.store.delete_release(draft)
+        return chosen
 
     def _await(self, opening: Opening) -> None:
         for wait in self._policy.looks:

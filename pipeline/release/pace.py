@@ -7,8 +7,9 @@ from collections import deque
 
 from pipeline.stores.clock import Clock
 
-BURSTS = ((80, 60.0), (500, 3600.0))
-"""Writes and seconds: GitHub's limits on content-creating requests, from its REST documentation."""
+BURSTS = ((80, 61.0), (500, 3601.0))
+"""Writes and seconds: GitHub's limits on content-creating requests a minute and an hour, from its REST documentation,
+with a second for the way there."""
 
 
 class Pacer:

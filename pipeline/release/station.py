@@ -65,8 +65,9 @@ class Run:
         self.clock = clock
         self.progress = progress
         self.breaker = Breaker()
-        self.counter = Counter(store, policy, clock, self.breaker.opened)
         self.rules = store.rules()
+        self.pacer = Pacer(clock, self.breaker.opened, BURSTS if self.rules.paced else ())
+        self.counter = Counter(store, policy, clock, self.breaker.opened, self.pacer)
         self.records: dict[str, AssetRecord] = {}
         self.notes: list[str] = []
 
@@ -134,11 +135,10 @@ class Run:
     def _surroundings(self, release: RemoteRelease, made: bool) -> Surroundings:
         ours = made or same_commit(release, self.request.commit)
         replaceable = self.request.replace | frozenset(GENERATED)
-        pacer = Pacer(self.clock, self.breaker.opened, BURSTS if self.rules.paced else ())
         return Surroundings(
             self.store,
             release,
-            pacer,
+            self.pacer,
             self.policy,
             self.clock,
             self.breaker,
