@@ -64,7 +64,7 @@ def _targets(module: Module) -> str:
     parts = (
         f"{target} {size(code.stored)}".replace(" ", "\N{NO-BREAK SPACE}") for target, code in module.targets.items()
     )
-    return textwrap.fill("  ".join(parts), width=26).replace("\N{NO-BREAK SPACE}", " ") or "-"
+    return textwrap.fill("  ".join(parts), width=24).replace("\N{NO-BREAK SPACE}", " ") or "-"
 
 
 def _stored(code: CodeBytes | None) -> str:

@@ -19,8 +19,7 @@ from typing import BinaryIO, Self, cast
 from pipeline.errors import UsageError
 from pipeline.wheels import deflating
 from pipeline.wheels.sources import BytesSource, FileSource, Malformed, Reader, Source, Stretch, blocks
-
-STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+from pipeline.wheels.zipformat import DEFLATED, STORED
 
 IN_MEMORY = (
     1 << 30

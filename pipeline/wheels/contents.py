@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import STORED, Archive, Member
+from pipeline.wheels.archive import Archive, Member
 from pipeline.wheels.deflating import workers
 from pipeline.wheels.sources import Malformed, Source, blocks
+from pipeline.wheels.zipformat import STORED
 
 MEMORY = 2 << 30  # bytes that unpacked members may take together, unless one alone takes more
 

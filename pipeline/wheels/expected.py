@@ -25,6 +25,7 @@ class Expected:
     version: str | None = None  # with the local label
     arch: str | None = None
     targets: tuple[str, ...] | None = None
+    partial: bool = False  # a slice, which need not hold code for every target
     modules: Mapping[str, tuple[str, ...]] | None = None
     stamp_files: tuple[str, ...] = ()
     stamp: WheelStamp | None = None
@@ -40,6 +41,7 @@ def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Se
         version=cell.full_version,
         arch=None if pure else cell.arch,
         targets=() if pure else tuple(cell.targets),
+        partial=build is not None and build.slice is not None and any(one.targets for one in build.modules),
         modules={one.name: tuple(one.targets) for one in build.modules} if build and build.modules else None,
         stamp_files=tuple(stamp_files),
         stamp=WheelStamp(

@@ -9,9 +9,10 @@ from pipeline.errors import VerificationError
 from pipeline.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from pipeline.targets import Target
 from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import STORED, Archive, Member, open_file
+from pipeline.wheels.archive import Archive, Member, open_file
 from pipeline.wheels.contents import Contents, examine, look
 from pipeline.wheels.sources import FileSource
+from pipeline.wheels.zipformat import STORED
 
 
 def read_inventory(path: Path) -> Inventory:

@@ -42,6 +42,7 @@ def placeholder(
     date = zipformat.when()
     folder = import_name or name.dist_info
     package = {f"{import_name}/__init__.py": f'__version__ = "{name.version}"\n'.encode()} if import_name else {}
+    least = 0
     for filler in _FILLERS:
         described: Fields = {
             **(metadata or {}),
@@ -54,13 +55,13 @@ def placeholder(
             f"{name.dist_info}/fatwheel.json": stamp.to_json().encode(),
         }
         layout = _Layout(f"{folder}/placeholder.bin", texts, f"{name.dist_info}/RECORD", date)
-        zeros = layout.zeros(size)
+        zeros, least = layout.zeros(size), least or layout.total(0)
         if zeros is not None:
             return _write(out_dir / wheel_name, layout, zeros)
     raise UsageError(
         f"a placeholder of {size} bytes cannot be made",
         where=wheel_name,
-        remedy=f"ask for at least {layout.total(0)} bytes",
+        remedy=f"ask for at least {least} bytes",
     )
 
 

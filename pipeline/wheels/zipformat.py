@@ -13,7 +13,6 @@ from pipeline.errors import UsageError
 
 STORED, DEFLATED = 0, 8
 
-LOCAL_SIZE = 30  # bytes of a local header without name and extra field
 _FULL = 0xFFFFFFFF  # in a field of 32 bits: look in the zip64 extra field
 # Bytes. A header is written before the compressed size is known, and deflate may lengthen what it cannot shorten.
 _ZIP64_FROM = _FULL - (32 << 20)

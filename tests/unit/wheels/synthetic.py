@@ -1,0 +1,137 @@
+"""Fat binaries, ELF files and wheels made byte by byte, so that tests can say what is in them."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.records.stamp import WheelStamp
+from pipeline.wheels.pack import pack
+
+FLAGS = {"": 0x11, "a": 0x100011, "f": 0x200011}
+VERSION = "1.0+cu130.sm12x"
+TAGS = "cp39-abi3-manylinux_2_28_x86_64"
+
+
+def entry(arch=90, suffix="", *, kind=2, payload=b"\x7fELF" + bytes(60), packed="none", raw=0, header=64) -> bytes:
+    """One entry. ``packed``: none, lz4 or zstd, with ``raw`` bytes when unpacked."""
+    size = len(payload)
+    padded = payload + bytes(-size % 8)
+    flags = FLAGS[suffix] | {"none": 0, "lz4": 0x2000, "zstd": 0x8000}[packed]
+    compressed = 0 if packed == "none" else size
+    fixed = struct.pack(
+        "<HHIQIIHHIIIQQQ", kind, 0x101, header, len(padded), compressed, 0, 8, 1, arch, 0, 0, flags, 0, raw
+    )
+    return fixed + bytes(header - len(fixed)) + padded
+
+
+def container(*entries: bytes) -> bytes:
+    """One fat binary."""
+    body = b"".join(entries)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+@dataclass
+class ElfFile:
+    """A 64-bit little-endian ELF file with the parts that are looked at, and no code."""
+
+    sections: Mapping[str, bytes] = field(default_factory=dict)
+    machine: int = 62
+    needed: Sequence[str] = ()
+    soname: str | None = None
+    rpath: str | None = None
+    runpath: str | None = None
+    versions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def build(self) -> bytes:
+        strings = bytearray(b"\0")
+
+        def string(text: str) -> int:
+            at = len(strings)
+            strings.extend(text.encode() + b"\0")
+            return at
+
+        dynamic = [(1, string(name)) for name in self.needed]
+        for tag, text in ((14, self.soname), (15, self.rpath), (29, self.runpath)):
+            if text is not None:
+                dynamic.append((tag, string(text)))
+        needs = b""
+        for number, (library, names) in enumerate(self.versions.items(), 1):
+            following = 0 if number == len(self.versions) else 16 + 16 * len(names)
+            needs += struct.pack("<HHIII", 1, len(names), string(library), 16, following)
+            for place, name in enumerate(names, 1):
+                needs += struct.pack("<IHHII", 0, 0, 2, string(name), 0 if place == len(names) else 16)
+        body = bytearray(bytes(64 + 2 * 56))
+
+        def put(data: bytes) -> int:
+            body.extend(bytes(-len(body) % 8))
+            at = len(body)
+            body.extend(data)
+            return at
+
+        strings_at, needs_at = put(bytes(strings)), put(needs)
+        dynamic += [(5, strings_at), (10, len(strings))]
+        dynamic += [(0x6FFFFFFE, needs_at), (0x6FFFFFFF, len(self.versions))] if needs else []
+        table = b"".join(struct.pack("<QQ", *row) for row in [*dynamic, (0, 0)])
+        dynamic_at = put(table)
+        placed = [(name, put(data), len(data)) for name, data in self.sections.items()]
+        names = b"\0" + b"".join(name.encode() + b"\0" for name, _, _ in placed) + b".shstrtab\0"
+        placed.append((".shstrtab", put(names), len(names)))
+        rows = bytes(64) + b"".join(
+            struct.pack("<IIQQQQIIQQ", names.find(name.encode() + b"\0"), 1, 0, 0, at, size, 0, 0, 8, 0)
+            for name, at, size in placed
+        )
+        rows_at = put(rows)
+        body[:64] = struct.pack(
+            "<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 3, self.machine, 1, 0, 64, rows_at, 0, 64, 56, 2, 64,
+            len(placed) + 1, len(placed),
+        )  # fmt: skip
+        body[64:176] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, len(body), len(body), 4096) + struct.pack(
+            "<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(table), len(table), 8
+        )
+        return bytes(body)
+
+
+def library(*targets: str, ptx: Sequence[str] = (), **parts) -> bytes:
+    """A library with machine code for targets as ``90a`` and PTX for others."""
+    split = [(int(t.rstrip("af")), t.lstrip("0123456789"), 2) for t in targets]
+    split += [(int(t.rstrip("af")), t.lstrip("0123456789"), 1) for t in ptx]
+    code = container(*(entry(arch, suffix, kind=kind) for arch, suffix, kind in split)) if split else b""
+    return ElfFile(sections={".text": bytes(32), ".nv_fatbin": code}, **parts).build()
+
+
+def stamp(**changes) -> WheelStamp:
+    """The stamp of the demo wheel."""
+    told = {
+        "distribution": "demo-jit", "version": VERSION, "cuda": "cu130", "toolkit": "13.0", "arch": "x86_64",
+        "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"], "commit": None,
+    }  # fmt: skip
+    return WheelStamp(**{**told, **changes})
+
+
+def demo(folder: Path, files: Mapping[str, bytes] | None = None, *, tags=TAGS, stamped=None, **options) -> Path:
+    """A wheel of ``demo-jit`` with one library for 12.0f, or of other files."""
+    tree = folder / "tree"
+    held = {"demo_jit/k.so": library("120f"), "demo_jit/__init__.py": b""} if files is None else files
+    for name, data in held.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    options = {"distribution": "demo-jit", "version": VERSION, "tags": tags, "stamp": stamped or stamp(), **options}
+    return pack(tree, folder / "out", **options)
+
+
+def rezip(wheel: Path, change, *, name: str | None = None) -> Path:
+    """The wheel written again with the standard library, its members changed by ``change(dict of bytes)``."""
+    with zipfile.ZipFile(wheel) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    change(members)
+    target = wheel.parent / "changed" / (name or wheel.name)
+    target.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    return target

@@ -1,0 +1,108 @@
+import json
+
+import pytest
+
+from pipeline.__main__ import run
+from pipeline.wheels.pack import placeholder
+from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, stamp
+
+MATRIX = """
+version: "1.0"
+packages:
+  - name: demo-jit
+    import: demo_jit
+    per: [cuda, arch]
+    layout: family
+    tag: cp39-abi3
+    manylinux: "2_28"
+    source: {checkout: .}
+    build: {kind: tree, command: ["true"]}
+cuda:
+  cu130: {toolkit: "13.0", image: {}, compress: size, targets: {x86_64: 12.0f}}
+families:
+  sm12x: {majors: [12]}
+"""
+
+
+def test_verify_ends_with_0_for_a_sound_wheel(tmp_path, capsys):
+    assert run(["verify", str(demo(tmp_path))]) == 0
+    assert capsys.readouterr().out.endswith("whl: sound\n")
+
+
+def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
+    wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="/opt/x")})
+    assert run(["verify", str(wheel)]) == 5
+    told = capsys.readouterr()
+    assert "error rpath-absolute  demo_jit/k.so: RPATH holds '/opt/x'" in told.out
+    assert "  do: " in told.out
+    assert "1 thing wrong" in told.err
+
+
+def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, capsys):
+    wheel = tmp_path / f"demo_jit-{VERSION}-{TAGS}.whl"
+    wheel.write_bytes(b"not a wheel")
+    assert run(["verify", str(wheel), "--json"]) == 5
+    found = json.loads(capsys.readouterr().out)
+    assert [f["kind"] for f in found["findings"]] == ["archive-unreadable"]
+    assert set(found["findings"][0]) == {"kind", "severity", "member", "what", "remedy"}
+
+
+def test_warnings_alone_end_with_0(tmp_path, capsys):
+    wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="$ORIGIN/../../x")})
+    assert run(["verify", str(wheel)]) == 0
+    assert "sound, 1 warning" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("held", ["120f", "90a"])
+def test_verify_against_a_cell(tmp_path, held, capsys):
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    targets = {"120f": "12.0f", "90a": "9.0a"}[held]
+    wheel = demo(tmp_path, {"demo_jit/k.so": library(held)}, stamped=stamp(targets=[targets]))
+    status = run(["verify", str(wheel), "--cell", "cu130-x86_64-sm12x", "--matrix", str(tmp_path / "matrix.yaml")])
+    told = capsys.readouterr().out
+    assert (status, "target-missing" in told, "target-stray" in told) == (
+        (0, False, False) if held == "120f" else (5, True, True)
+    ), told
+
+
+def test_a_placeholder_is_called_one(tmp_path, capsys):
+    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", stamp=stamp(), size=9000)
+    assert run(["verify", str(wheel)]) == 0
+    assert "placeholder" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there_ends_with_2(tmp_path, capsys):
+    for verb in ("verify", "inventory"):
+        assert run([verb, str(tmp_path / "x.whl")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_inventory_prints_tables_of_80_columns(tmp_path, capsys):
+    files = {
+        f"demo_jit/a_rather_long_folder_name/and_a_long_module_name_{n}/module_{n}.so": library(
+            "90a", "120f", ptx=["120"]
+        )
+        for n in range(3)
+    }
+    assert run(["inventory", str(demo(tmp_path, files))]) == 0
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= 80
+    assert "9.0a" in told
+    assert "module_2" in told.replace("\n", "").replace(" ", "")
+
+
+def test_inventory_gives_json(tmp_path, capsys):
+    assert run(["inventory", str(demo(tmp_path)), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["targets"] == {"12.0f": {"sass": {"stored": 64, "raw": 64}}}
+
+
+def test_inventory_of_a_broken_wheel_ends_with_5(tmp_path, capsys):
+    (tmp_path / "x.whl").write_bytes(b"x")
+    assert run(["inventory", str(tmp_path / "x.whl")]) == 5
+    assert "not a readable zip" in capsys.readouterr().err
+
+
+def test_inventory_of_a_wheel_without_code_says_so(tmp_path, capsys):
+    assert run(["inventory", str(demo(tmp_path, {"demo_jit/__init__.py": b""}))]) == 0
+    assert "no device code" in capsys.readouterr().out

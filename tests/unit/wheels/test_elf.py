@@ -1,0 +1,114 @@
+import shutil
+import subprocess
+
+import pytest
+
+from pipeline.wheels.elf import read_elf
+from pipeline.wheels.sources import BytesSource, FileSource, Malformed
+from tests.unit.wheels.synthetic import ElfFile
+
+
+def read(data: bytes):
+    return read_elf(BytesSource(data))
+
+
+def test_names_and_places_of_sections():
+    found = read(ElfFile(sections={".text": b"abc", ".nv_fatbin": bytes(24)}).build())
+    assert [(s.name, s.size) for s in found.sections[1:3]] == [(".text", 3), (".nv_fatbin", 24)]
+
+
+def test_the_dynamic_section():
+    found = read(
+        ElfFile(
+            needed=["libc.so.6", "libcuda.so.1"], soname="libk.so.1", rpath="/usr/lib:$ORIGIN", runpath="$ORIGIN/.."
+        ).build()
+    )
+    assert found.needed == ("libc.so.6", "libcuda.so.1")
+    assert found.soname == "libk.so.1"
+    assert found.rpath == ("/usr/lib", "$ORIGIN")
+    assert found.runpath == ("$ORIGIN/..",)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"), [(62, "x86_64"), (183, "aarch64"), (190, "machine 190"), (8, "machine 8")]
+)
+def test_the_cpu_is_named_as_in_a_platform_tag(machine, name):
+    assert read(ElfFile(machine=machine).build()).architecture == name
+
+
+@pytest.mark.parametrize(
+    ("names", "floor"),
+    [
+        (["GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.9"], (2, 17)),
+        (["GLIBC_2.34"], (2, 34)),
+        (["GLIBC_2.2.5", "GLIBC_ABI_DT_RELR"], (2, 36)),
+        (["GLIBC_PRIVATE", "GLIBCXX_3.4.30"], None),
+        ([], None),
+    ],
+)
+def test_the_glibc_floor_is_the_highest_version_needed_by_number(names, floor):
+    versions = {"libm.so.6": ["GLIBC_2.2"] if floor else ["OTHER_9"], "libc.so.6": names}
+    assert read(ElfFile(versions=versions).build()).glibc == floor
+
+
+def test_versions_come_with_the_library_that_they_are_of():
+    found = read(
+        ElfFile(versions={"libc.so.6": ["GLIBC_2.17"], "libstdc++.so.6": ["GLIBCXX_3.4", "CXXABI_1.3"]}).build()
+    )
+    assert found.versions == (
+        ("libc.so.6", "GLIBC_2.17"), ("libstdc++.so.6", "GLIBCXX_3.4"), ("libstdc++.so.6", "CXXABI_1.3"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "not an ELF"),
+        (b"MZ" + bytes(80), "not an ELF"),
+        (b"\x7fELF" + bytes(20), "cut short"),
+        (b"\x7fELF\x01\x01" + bytes(80), "32 bits"),
+        (b"\x7fELF\x02\x02" + bytes(80), "big-endian"),
+    ],
+)
+def test_other_files_are_told_apart(data, what):
+    with pytest.raises(Malformed, match=what):
+        read(data)
+
+
+def test_every_truncation_is_an_error_or_harmless_but_never_a_traceback():
+    data = ElfFile(
+        sections={".nv_fatbin": bytes(64)},
+        needed=["libc.so.6"],
+        runpath="$ORIGIN",
+        versions={"libc.so.6": ["GLIBC_2.17"]},
+    ).build()
+    for length in range(len(data)):
+        with pytest.raises(Malformed):  # the section table stands at the end
+            read(data[:length])
+
+
+def test_version_needs_that_claim_more_than_there_are_end_with_an_error():
+    data = bytearray(ElfFile(versions={"libc.so.6": ["GLIBC_2.17"] * 3}).build())
+    at = data.find(b"\x01\x00\x03\x00")
+    data[at + 2 : at + 4] = b"\xff\xff"
+    data[at + 16 + 2 * 16 + 12] = 16  # the last of them leads on, to whatever follows
+    with pytest.raises(Malformed):
+        read(bytes(data))
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+def test_a_library_that_gcc_made(tmp_path):
+    source, library = tmp_path / "k.c", tmp_path / "libk.so"
+    source.write_text('#include <stdio.h>\nint say(void) { return puts("hello"); }\n')
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-Wl,-soname,libk.so.3", "-Wl,-rpath,/opt/nowhere:$ORIGIN", "-o", library, source],
+        check=True,
+    )
+    with library.open("rb") as file:
+        found = read_elf(FileSource(file))
+    assert found.soname == "libk.so.3"
+    assert "libc.so.6" in found.needed
+    assert found.rpath + found.runpath == ("/opt/nowhere", "$ORIGIN")
+    assert found.glibc is not None
+    assert found.glibc >= (2, 2)
+    assert ".dynsym" in {section.name for section in found.sections}

@@ -1,0 +1,207 @@
+from typing import ClassVar
+
+import pytest
+
+from pipeline.records.build import BuildRecord, BuiltModule, Toolchain
+from pipeline.records.plan import Cell
+from pipeline.targets import parse_target
+from pipeline.wheels.pack import placeholder
+from pipeline.wheels.verify import Expected, expected_of, verify
+from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, stamp
+
+NAME = f"demo_jit-{VERSION}-{TAGS}.whl"
+
+
+def findings(path, **expected):
+    return [(f.kind, f.member) for f in verify(path, Expected(**expected)).findings]
+
+
+def kinds(path, **expected):
+    return [kind for kind, _ in findings(path, **expected)]
+
+
+def cell(**changes) -> Cell:
+    told = {
+        "id": "cu130-x86_64-sm12x", "package": "demo-jit", "version": "1.0", "cuda": "cu130", "toolkit": "13.0",
+        "arch": "x86_64", "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"],
+        "local_version": "cu130.sm12x", "wheel": NAME, "artifact": "x", "image": None, "runner": None, "smoke": None,
+    }  # fmt: skip
+    return Cell(**{**told, **changes})
+
+
+def built(wheel, **changes) -> BuildRecord:
+    import hashlib
+
+    told = {
+        "wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "cell": cell(), "engine": "host",
+        "toolchain": Toolchain(kind="none", release=None, nvcc=None, host_compiler=None),
+        "commit": None,
+    }  # fmt: skip
+    return BuildRecord(**{**told, **changes})
+
+
+class TestTargets:
+    @pytest.mark.parametrize(
+        ("held", "ptx", "wanted", "found"),
+        [
+            (["120f"], [], ["12.0f"], []),
+            (["120f"], [], ["12.0f", "9.0a"], ["target-missing"]),
+            (["120f", "52"], [], ["12.0f"], ["target-stray"]),
+            (["120f"], ["120"], ["12.0f"], ["target-stray"]),
+            (["120f"], ["120f"], ["12.0f+PTX"], []),
+            (["120f"], [], ["12.0f+PTX"], ["target-missing"]),
+            (["120f"], ["90"], ["12.0f", "9.0-virtual"], []),
+            (["120"], [], ["12.0f"], ["target-missing", "target-stray"]),
+            (["120a"], [], ["12.0f"], ["target-missing", "target-stray"]),
+            ([], [], ["12.0f"], ["target-missing"]),
+            (["120f"], [], [], ["target-stray"]),
+            ([], [], [], []),
+        ],
+    )
+    def test_missing_and_stray(self, tmp_path, held, ptx, wanted, found):
+        said = {str(parse_target(t)): t for t in held}
+        both = [f"{dotted}+PTX" if t in ptx else dotted for dotted, t in said.items()]
+        virtual = [f"compute_{t}" for t in ptx if t not in held]
+        wheel = demo(tmp_path, {"demo_jit/k.so": library(*held, ptx=ptx)}, stamped=stamp(targets=both + virtual))
+        assert kinds(wheel, targets=tuple(wanted)) == found
+
+    def test_a_stray_target_is_said_with_its_bytes_and_modules(self, tmp_path):
+        files = {f"demo_jit/{name}.so": library("120f", "75") for name in "abcde"}
+        wheel = demo(tmp_path, files, stamped=stamp(targets=["7.5", "12.0f"]))
+        (finding,) = verify(wheel, Expected(targets=("12.0f",))).findings
+        assert "7.5" in finding.what
+        assert "320 bytes" in finding.what
+        assert "demo_jit/a.so" in finding.what
+        assert "2 more" in finding.what
+
+    def test_a_placeholder_is_not_asked(self, tmp_path):
+        wheel = placeholder(tmp_path, NAME, stamp=stamp(), size=9000)
+        assert kinds(wheel, targets=("12.0f",), modules={"k": ("12.0f",)}) == []
+
+    def test_a_library_that_cannot_be_read_makes_no_target_missing(self, tmp_path):
+        wheel = demo(tmp_path, {"demo_jit/k.so": library("120f")[:-300]})
+        assert kinds(wheel, targets=("12.0f",)) == ["elf-unreadable"]
+
+
+class TestModules:
+    FILES: ClassVar = {
+        "demo_jit/a/a.so": library("120f"),
+        "demo_jit/b.abi3.so": library("120f", "80"),
+        "demo_jit/host.so": library(),
+    }
+
+    def wheel(self, tmp_path):
+        return demo(tmp_path, self.FILES, stamped=stamp(targets=["8.0", "12.0f"]))
+
+    @pytest.mark.parametrize("names", [("demo_jit/a/a.so", "demo_jit/b.abi3.so"), ("a.so", "b.abi3.so"), ("a", "b")])
+    def test_they_may_be_named_by_path_file_or_stem(self, tmp_path, names):
+        assert findings(self.wheel(tmp_path), modules={names[0]: ("12.0f",), names[1]: ("8.0", "12.0f")}) == []
+
+    def test_missing_and_unexpected(self, tmp_path):
+        assert findings(self.wheel(tmp_path), modules={"a": (), "c": ("12.0f",)}) == [
+            ("module-missing", "c"), ("module-unexpected", "demo_jit/b.abi3.so"),
+        ]  # fmt: skip
+
+    def test_each_has_the_targets_that_it_was_built_for(self, tmp_path):
+        assert findings(self.wheel(tmp_path), modules={"a": ("12.0f", "8.0"), "b": ("12.0f",)}) == [
+            ("module-target-missing", "demo_jit/a/a.so"), ("module-target-stray", "demo_jit/b.abi3.so"),
+        ]  # fmt: skip
+
+    def test_one_without_targets_has_only_to_be_there(self, tmp_path):
+        assert findings(self.wheel(tmp_path), modules={"a": (), "b": (), "host": ()}) == []
+
+    def test_a_name_that_two_modules_have_is_an_error(self, tmp_path):
+        files = {"demo_jit/x/k.so": library("120f"), "demo_jit/y/k.so": library("120f")}
+        assert ("module-missing", "k") in findings(demo(tmp_path, files), modules={"k": ()})
+
+
+class TestStampFiles:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f'__version__ = "{VERSION}"\n',
+            f"{VERSION}\n",
+            f'{{"version": "{VERSION}", "targets": ["12.0f"]}}',
+            f"version: str = '{VERSION}'\nCUDA_TARGETS: list[str] = ['sm_120f']\n",
+            f'{{"version": "{VERSION}", "url": "x?a=5", "targets": ["12.0f"], "more": "b=[1]"}}',
+            'ARCH_LIST = "12.0f"\n',
+            f'cuda_version = "13.0"\nfull_version = "{VERSION}"\n',
+        ],
+    )
+    def test_what_fits(self, tmp_path, text):
+        wheel = demo(tmp_path, {"demo_jit/k.so": library("120f"), "demo_jit/_meta.py": text.encode()})
+        assert kinds(wheel, targets=("12.0f",), version=VERSION, stamp_files=("demo_jit/_meta.py",)) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '__version__ = "1.0"\n',
+            '__version__ = "0.9+cu130.sm12x"\n',
+            "1.0+cu130.sm9x\n",
+            f'version = "{VERSION}"\ntargets = ["9.0a"]\n',
+            'ARCH_LIST = "12.0f 9.0a"\n',
+            "nothing to see\n",
+            "",
+        ],
+    )
+    def test_what_is_stale(self, tmp_path, text):
+        wheel = demo(tmp_path, {"demo_jit/k.so": library("120f"), "demo_jit/_meta.py": text.encode()})
+        assert set(kinds(wheel, targets=("12.0f",), version=VERSION, stamp_files=("demo_jit/_*.py",))) == {
+            "stamp-stale"
+        }
+
+    def test_a_file_that_is_not_there(self, tmp_path):
+        assert findings(demo(tmp_path), stamp_files=("demo_jit/_meta.py",)) == [("stamp-stale", "demo_jit/_meta.py")]
+
+
+class TestCell:
+    def test_the_wheel_of_a_cell(self, tmp_path):
+        wheel = demo(tmp_path)
+        assert (
+            verify(
+                wheel, expected_of(cell(), build=built(wheel, modules=[BuiltModule(name="k", targets=["12.0f"])]))
+            ).findings
+            == []
+        )
+
+    @pytest.mark.parametrize(
+        ("changes", "kind"),
+        [
+            ({"wheel": NAME.replace("sm12x", "sm9x")}, "wheel-name"),
+            ({"package": "other"}, "metadata-name"),
+            ({"version": "2.0"}, "metadata-version"),
+            ({"arch": "aarch64"}, "elf-machine"),
+            ({"targets": ["9.0a"]}, "target-missing"),
+            ({"covers": ["12.0"]}, "stamp-cell"),
+            ({"cuda": "cu129"}, "stamp-cell"),
+        ],
+    )
+    def test_the_wheel_of_another_cell(self, tmp_path, changes, kind):
+        assert kind in [f.kind for f in verify(demo(tmp_path), expected_of(cell(**changes))).errors]
+
+    def test_a_wheel_that_was_changed_after_its_build(self, tmp_path):
+        wheel = demo(tmp_path)
+        record = built(wheel, sha256="0" * 64)
+        assert [f.kind for f in verify(wheel, expected_of(cell(), build=record)).findings] == ["digest"]
+
+    def test_a_pure_wheel_holds_no_code(self, tmp_path):
+        pure = {"wheel": f"demo_jit-{VERSION}-py3-none-any.whl", "arch": None, "family": None, "targets": ["12.0f"]}
+        wheel = demo(
+            tmp_path, {"demo_jit/__init__.py": b""}, tags="py3-none-any", stamped=stamp(arch=None, family=None)
+        )
+        assert verify(wheel, expected_of(cell(**pure))).findings == []
+
+    def test_a_slice_need_not_hold_every_target(self, tmp_path):
+        wheel = demo(tmp_path, stamped=stamp(targets=["9.0a", "12.0f"], slice=["k"]))
+        wide = cell(targets=["9.0a", "12.0f"])
+        whole = built(wheel, modules=[BuiltModule(name="k", targets=["12.0f"])])
+        part = whole.model_copy(update={"slice": ["k"]})
+        assert [f.kind for f in verify(wheel, expected_of(wide, build=part)).findings] == []
+        assert [f.kind for f in verify(wheel, expected_of(wide, build=whole)).findings] == ["target-missing"]
+
+    def test_a_wheel_without_the_stamp(self, tmp_path):
+        from tests.unit.wheels.synthetic import rezip
+
+        bare = rezip(demo(tmp_path), lambda members: members.pop(f"demo_jit-{VERSION}.dist-info/fatwheel.json"))
+        assert "stamp-cell" in [f.kind for f in verify(bare, expected_of(cell())).findings]

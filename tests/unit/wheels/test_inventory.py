@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from pipeline.errors import UsageError, VerificationError
+from pipeline.wheels.inventory import read_inventory
+from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
+
+
+def two_modules() -> dict[str, bytes]:
+    first = ElfFile(
+        sections={
+            ".nv_fatbin": container(
+                entry(90, "a", payload=bytes(80)),
+                entry(120, "f", packed="zstd", payload=bytes(32), raw=200),
+                entry(120, "f", kind=1, packed="lz4", payload=bytes(16), raw=90),
+            ),
+            "__nv_relfatbin": container(entry(90, "a", payload=bytes(8))),
+        }
+    ).build()
+    second = ElfFile(
+        sections={".nv_fatbin": container(entry(80, payload=bytes(40)), entry(90, "a", payload=bytes(16)))}
+    ).build()
+    return {"demo_jit/b.so": first, "demo_jit/a.so": second, "demo_jit/host.so": library(), "demo_jit/__init__.py": b""}
+
+
+def test_modules_by_name_and_targets_ascending_with_sums(tmp_path):
+    files = two_modules()
+    found = json.loads(read_inventory(demo(tmp_path, files)).to_json())
+    assert list(found) == ["wheel", "modules", "targets"]
+    assert found["wheel"].endswith(".whl")
+    assert [m["name"] for m in found["modules"]] == ["demo_jit/a.so", "demo_jit/b.so", "demo_jit/host.so"]
+    assert [m["file_bytes"] for m in found["modules"]] == [len(files[m["name"]]) for m in found["modules"]]
+    assert all(0 < m["wheel_bytes"] <= m["file_bytes"] for m in found["modules"])
+    assert found["modules"][1]["targets"] == {
+        "9.0a": {"sass": {"stored": 88, "raw": 88}},
+        "12.0f": {"sass": {"stored": 32, "raw": 200}, "ptx": {"stored": 16, "raw": 90}},
+    }
+    assert found["modules"][2]["targets"] == {}
+    assert found["targets"] == {
+        "8.0": {"sass": {"stored": 40, "raw": 40}},
+        "9.0a": {"sass": {"stored": 104, "raw": 104}},
+        "12.0f": {"sass": {"stored": 32, "raw": 200}, "ptx": {"stored": 16, "raw": 90}},
+    }
+    assert list(found["targets"]) == ["8.0", "9.0a", "12.0f"]
+
+
+def test_code_for_the_linker_is_told_apart(tmp_path):
+    path = tmp_path / "k.so"
+    path.write_bytes(ElfFile(sections={"__nv_relfatbin": container(entry(90, kind=8, payload=bytes(24)))}).build())
+    assert json.loads(read_inventory(path).to_json())["targets"] == {"9.0": {"other": {"stored": 24, "raw": 24}}}
+
+
+def test_a_library_by_itself_takes_in_the_wheel_what_it_takes_on_disk(tmp_path):
+    path = tmp_path / "k.so"
+    path.write_bytes(library("90a", ptx=["90"]))
+    (module,) = read_inventory(path).modules
+    assert (module.name, module.file_bytes, module.wheel_bytes) == ("k.so", path.stat().st_size, path.stat().st_size)
+    assert list(module.targets) == ["9.0", "9.0a"]
+
+
+def test_a_fat_binary_by_itself(tmp_path):
+    path = tmp_path / "k.fatbin"
+    path.write_bytes(container(entry(75)))
+    assert list(read_inventory(path).targets) == ["7.5"]
+
+
+def test_libraries_are_known_by_their_bytes_and_not_by_their_names(tmp_path):
+    wheel = demo(
+        tmp_path,
+        {"demo_jit/k.bin": library("80"), "demo_jit/text.so": b"not a library", "demo_jit/libk.so.1": library("90")},
+    )
+    assert [m.name for m in read_inventory(wheel).modules] == ["demo_jit/k.bin", "demo_jit/libk.so.1"]
+
+
+def test_every_module_that_cannot_be_read_is_named(tmp_path):
+    broken = bytearray(library("80"))
+    at = broken.find(b"\x50\xed\x55\xba")
+    broken[at + 8] ^= 0xFF
+    wheel = demo(
+        tmp_path, {"demo_jit/a.so": bytes(broken), "demo_jit/b.so": library("90"), "demo_jit/c.so": b"\x7fELF"}
+    )
+    with pytest.raises(VerificationError) as error:
+        read_inventory(wheel)
+    assert "demo_jit/a.so: an entry" in str(error.value)
+    assert "demo_jit/c.so: an ELF file cut short" in str(error.value)
+    assert "b.so" not in str(error.value)
+
+
+def test_a_file_that_is_neither_is_an_error(tmp_path):
+    (tmp_path / "x").write_bytes(b"hello")
+    with pytest.raises(VerificationError, match="not a readable zip"):
+        read_inventory(tmp_path / "x")
+    with pytest.raises(UsageError):
+        read_inventory(tmp_path / "nowhere")

@@ -1,0 +1,428 @@
+import stat
+import zipfile
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.wheels.pack import placeholder
+from pipeline.wheels.record import Line, spelt, write_record
+from pipeline.wheels.verify import verify
+from tests.unit.wheels.synthetic import TAGS, VERSION, ElfFile, container, demo, entry, library, rezip, stamp
+
+INFO = f"demo_jit-{VERSION}.dist-info"
+NAME = f"demo_jit-{VERSION}-{TAGS}.whl"
+
+
+def kinds(path, expected=None) -> list[str]:
+    return [finding.kind for finding in verify(path, expected).findings]
+
+
+def with_file(tmp_path, name: str, data: bytes, **options):
+    """A sound wheel but for one more file."""
+    return demo(tmp_path, {"demo_jit/k.so": library("120f"), name: data}, **options)
+
+
+def renamed(path, name):
+    return path.rename(path.with_name(name))
+
+
+def edited(name, old: bytes, new: bytes):
+    """A change of one member, with RECORD written anew so that it is the only thing wrong."""
+
+    def change(members):
+        assert old in members[f"{INFO}/{name}"]
+        members[f"{INFO}/{name}"] = members[f"{INFO}/{name}"].replace(old, new)
+        record(members)
+
+    return change
+
+
+def record(members, folder=INFO):
+    import hashlib
+
+    members.pop(f"{folder}/RECORD", None)
+    lines = [Line(n, spelt(hashlib.sha256(d).digest()), str(len(d))) for n, d in members.items()]
+    members[f"{folder}/RECORD"] = write_record([*lines, Line(f"{folder}/RECORD", "", "")])
+
+
+def test_a_good_wheel_has_no_findings(tmp_path):
+    found = verify(demo(tmp_path))
+    assert (found.findings, found.sound, found.placeholder) == ([], True, False)
+    assert found.bytes == (tmp_path / "out" / found.wheel).stat().st_size
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "demo.whl",
+            "demo_jit-1.0.cu130-cp39-abi3-linux_x86_64.whl",
+            "demo_jit-1.0-cp39-abi3.whl",
+            f"{NAME}.part",
+            "x.zip",
+        ],
+    )
+    def test_a_file_name_that_pip_would_not_see(self, tmp_path, name):
+        assert "wheel-name" in kinds(renamed(demo(tmp_path), name))
+
+    @pytest.mark.parametrize(
+        "version", ["1.0", "1.0+cu130", "1.0+cu130.sm9x", "1.1+cu130.sm12x", "1.0rc1+cu130.sm12x", "1!1.0+cu130.sm12x"]
+    )
+    def test_a_version_that_was_only_renamed(self, tmp_path, version):
+        assert {"metadata-version", "dist-info"} <= set(
+            kinds(renamed(demo(tmp_path), f"demo_jit-{version}-{TAGS}.whl"))
+        )
+
+    def test_another_distribution(self, tmp_path):
+        found = kinds(renamed(demo(tmp_path), NAME.replace("demo_jit", "demo")))
+        assert {"metadata-name", "dist-info"} <= set(found)
+
+    @pytest.mark.parametrize(
+        "tags",
+        ["cp310-abi3-manylinux_2_28_x86_64", "cp39-abi3-manylinux_2_17_x86_64", "1-cp39-abi3-manylinux_2_28_x86_64"],
+    )
+    def test_tags_that_were_only_renamed(self, tmp_path, tags):
+        assert kinds(renamed(demo(tmp_path), f"demo_jit-{VERSION}-{tags}.whl")) == ["wheel-tags"]
+
+    def test_spellings_of_one_name_and_version_are_one(self, tmp_path):
+        assert kinds(renamed(demo(tmp_path), NAME.replace("demo_jit", "Demo.Jit"))) == []
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("METADATA", "metadata-missing"), ("WHEEL", "wheel-file"), ("RECORD", "record-missing")]
+    )
+    def test_files_that_must_be_there(self, tmp_path, name, kind):
+        def change(members):
+            del members[f"{INFO}/{name}"]
+            if name != "RECORD":
+                record(members)
+
+        assert kind in kinds(rezip(demo(tmp_path), change))
+
+    def test_no_dist_info_and_several(self, tmp_path):
+        def none(members):
+            for name in [n for n in members if ".dist-info/" in n]:
+                del members[name]
+
+        def two(members):
+            members["other-1.dist-info/METADATA"] = b"Metadata-Version: 2.1\nName: other\nVersion: 1\n"
+            record(members)
+
+        assert "dist-info" in kinds(rezip(demo(tmp_path / "a"), none))
+        assert "dist-info" in kinds(rezip(demo(tmp_path / "b"), two))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "kind"),
+        [
+            (b"Name: demo-jit", b"Name: other", "metadata-name"),
+            (f"Version: {VERSION}".encode(), b"Version: 1.0", "metadata-version"),
+            (b"Metadata-Version: 2.4\n", b"", "metadata-invalid"),
+            (b"Name: demo-jit\n", b"", "metadata-invalid"),
+            (f"Version: {VERSION}\n".encode(), b"Version: one\n", "metadata-version"),
+            (b"Name: demo-jit\n", b"Name: demo-jit\nRequires-Dist: what is this\n", "metadata-invalid"),
+            (b"Name: demo-jit\n", b"Name: demo-jit\nLicense-File: LICENSE\n", "license-missing"),
+        ],
+    )
+    def test_metadata_that_does_not_fit(self, tmp_path, old, new, kind):
+        found = verify(rezip(demo(tmp_path), edited("METADATA", old, new)))
+        assert kind in [finding.kind for finding in found.errors]
+
+    def test_the_licence_of_old_metadata_may_lie_beside_it(self, tmp_path):
+        def change(members):
+            edited("METADATA", b"Metadata-Version: 2.4\n", b"Metadata-Version: 2.1\nLicense-File: LICENSE\n")(members)
+            members[f"{INFO}/LICENSE"] = b"text"
+            record(members)
+
+        assert "license-missing" not in kinds(rezip(demo(tmp_path), change))
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [(b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), (b"Wheel-Version: 1.0\n", b"")]
+    )
+    def test_a_wheel_format_that_installers_refuse(self, tmp_path, old, new):
+        assert kinds(rezip(demo(tmp_path), edited("WHEEL", old, new))) == ["wheel-file"]
+
+
+class TestRecord:
+    def test_changed_bytes(self, tmp_path):
+        found = verify(rezip(demo(tmp_path), lambda members: members.update({"demo_jit/__init__.py": b"import os\n"})))
+        assert [(f.kind, f.member) for f in found.findings] == [
+            ("record-hash", "demo_jit/__init__.py"), ("record-size", "demo_jit/__init__.py"),
+        ]  # fmt: skip
+
+    def test_a_member_too_few_and_one_too_many(self, tmp_path):
+        def change(members):
+            del members["demo_jit/__init__.py"]
+            members["demo_jit/new.py"] = b""
+
+        found = verify(rezip(demo(tmp_path), change))
+        assert [(f.kind, f.member) for f in found.findings] == [
+            ("record-absent", "demo_jit/__init__.py"), ("record-unlisted", "demo_jit/new.py"),
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("change", "kind"),
+        [
+            (lambda r: r.replace(b"sha256=", b"md5=", 1), "record-line"),
+            (lambda r: r.replace(b"sha256=", b"nothing=", 1), "record-line"),
+            (lambda r: r.split(b",", 1)[0] + b",," + r.split(b",", 2)[2], "record-line"),
+            (lambda r: r.split(b"\n", 1)[0] + b"\n" + r, "record-line"),
+            (lambda r: r.split(b"\n", 1)[0].rpartition(b",")[0] + b",\n" + r.split(b"\n", 1)[1], "record-line"),
+            (lambda r: b"one,two\n" + r, "record-unreadable"),
+            (lambda r: b'"\n' + r, "record-unreadable"),
+            (lambda r: b"\xff\xff" + r, "record-unreadable"),
+        ],
+    )
+    def test_lines_that_say_nothing(self, tmp_path, change, kind):
+        def apply(members):
+            members[f"{INFO}/RECORD"] = change(members[f"{INFO}/RECORD"])
+
+        assert kind in kinds(rezip(demo(tmp_path), apply))
+
+    def test_other_strong_digests_count(self, tmp_path):
+        import base64
+        import hashlib
+
+        def apply(members, data=b""):
+            lines = members[f"{INFO}/RECORD"].decode().splitlines()
+            digest = base64.urlsafe_b64encode(hashlib.sha512(data).digest()).decode().rstrip("=")
+            at = next(n for n, line in enumerate(lines) if line.startswith("demo_jit/__init__.py"))
+            lines[at] = f"demo_jit/__init__.py,sha512={digest},0"
+            members[f"{INFO}/RECORD"] = ("\n".join(lines) + "\n").encode()
+
+        assert kinds(rezip(demo(tmp_path / "a"), apply)) == []
+        assert kinds(rezip(demo(tmp_path / "b"), lambda members: apply(members, b"other"))) == ["record-hash"]
+
+    def test_signatures_of_it_need_no_line(self, tmp_path):
+        assert kinds(rezip(demo(tmp_path), lambda members: members.update({f"{INFO}/RECORD.jws": b"{}"}))) == []
+
+
+class TestMembers:
+    @pytest.mark.parametrize(
+        "name",
+        ["/etc/passwd", "../outside.py", "demo_jit/../../outside.py", "C:/windows", "\\\\host\\share", "a\\..\\..\\b"],
+    )
+    def test_names_that_lead_outside(self, tmp_path, name):
+        def change(members):
+            members[name] = b""
+            record(members)
+
+        assert "member-outside" in kinds(rezip(demo(tmp_path), change))
+
+    @pytest.mark.parametrize("name", ["demo_jit\\k.py", "demo_jit//k.py", "./k.py", "demo_jit/bell\a"])
+    def test_names_that_do_not_install_everywhere(self, tmp_path, name):
+        def change(members):
+            members[name] = b""
+            record(members)
+
+        assert "member-name" in kinds(rezip(demo(tmp_path), change))
+
+    def test_symbolic_links(self, tmp_path):
+        wheel = demo(tmp_path)
+        with zipfile.ZipFile(wheel, "a") as archive:
+            link = zipfile.ZipInfo("demo_jit/link")
+            link.create_system = 3
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(link, "/etc/passwd")
+        assert "member-special" in kinds(wheel)
+
+    @pytest.mark.filterwarnings("ignore:Duplicate name")
+    def test_two_members_of_one_name(self, tmp_path):
+        wheel = demo(tmp_path)
+        with zipfile.ZipFile(wheel, "a") as archive:
+            archive.writestr("demo_jit/__init__.py", b"")
+        assert "member-duplicate" in kinds(wheel)
+
+    def test_a_file_that_is_a_folder_too(self, tmp_path):
+        assert "member-duplicate" in kinds(
+            rezip(demo(tmp_path), lambda members: (members.update({"demo_jit": b""}), record(members)))
+        )
+
+    def test_names_that_differ_only_by_case_are_worth_a_warning(self, tmp_path):
+        found = verify(with_file(tmp_path, "demo_jit/K.so", b""))
+        assert [(f.kind, f.severity) for f in found.findings] == [("member-case", "warning")]
+
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            ("other-2.data/scripts/x", ["member-name"]),
+            (f"demo_jit-{VERSION}.data/nowhere/x", ["member-name"]),
+            (f"demo_jit-{VERSION}.data/scripts/x", []),
+        ],
+    )
+    def test_data_folders(self, tmp_path, name, kind):
+        assert kinds(with_file(tmp_path, name, b"#!python\n")) == kind
+
+    def test_a_bomb_is_not_unpacked(self, tmp_path):
+        found = verify(with_file(tmp_path, "demo_jit/zeros", bytes(80 << 20)))
+        assert [(f.kind, f.member) for f in found.findings] == [("member-unreadable", "demo_jit/zeros")]
+
+    @pytest.mark.parametrize("keep", [0, 10, 0.3, 0.9, -1])
+    def test_a_wheel_that_is_cut_short_is_a_finding(self, tmp_path, keep):
+        wheel = demo(tmp_path)
+        data = wheel.read_bytes()
+        wheel.write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
+        assert kinds(wheel) == ["archive-unreadable"]
+
+    def test_a_wheel_that_cannot_be_opened_is_a_mistake_of_usage(self, tmp_path):
+        with pytest.raises(UsageError):
+            verify(tmp_path / NAME)
+
+
+class TestBinaries:
+    def test_a_platform_independent_tag_on_machine_code(self, tmp_path):
+        found = kinds(demo(tmp_path, tags="py3-none-any", stamped=stamp(arch=None)))
+        assert found == ["platform-any", "purelib"]
+
+    @pytest.mark.parametrize(("machine", "tags"), [(183, TAGS), (62, TAGS.replace("x86_64", "aarch64")), (3, TAGS)])
+    def test_code_for_another_cpu(self, tmp_path, machine, tags):
+        wheel = demo(
+            tmp_path,
+            {"demo_jit/k.so": library("120f", machine=machine)},
+            tags=tags,
+            stamped=stamp(arch=tags.rpartition("28_")[2]),
+        )
+        assert kinds(wheel) == ["elf-machine"]
+
+    def test_a_cubin_is_for_no_cpu(self, tmp_path):
+        assert kinds(with_file(tmp_path, "demo_jit/k.cubin", ElfFile(machine=190).build())) == []
+
+    @pytest.mark.parametrize(
+        ("platform", "need", "wrong"),
+        [
+            ("manylinux_2_28_x86_64", "GLIBC_2.28", False),
+            ("manylinux_2_28_x86_64", "GLIBC_2.29", True),
+            ("manylinux2014_x86_64", "GLIBC_2.17", False),
+            ("manylinux2014_x86_64", "GLIBC_2.18", True),
+            ("manylinux_2_17_x86_64.manylinux_2_28_x86_64", "GLIBC_2.20", True),
+            ("manylinux_2_34_x86_64", "GLIBC_ABI_DT_RELR", True),
+            ("musllinux_1_2_x86_64", "GLIBC_2.2.5", True),
+            ("linux_x86_64", "GLIBC_2.99", False),
+        ],
+    )
+    def test_the_glibc_that_the_tag_promises(self, tmp_path, platform, need, wrong):
+        files = {"demo_jit/k.so": library("120f", versions={"libc.so.6": ["GLIBC_2.2.5", need]})}
+        assert kinds(demo(tmp_path, files, tags=f"cp39-abi3-{platform}")) == (["glibc-floor"] if wrong else [])
+
+    def test_private_symbols_of_glibc(self, tmp_path):
+        files = {"demo_jit/k.so": library("120f", versions={"libc.so.6": ["GLIBC_PRIVATE"]})}
+        assert kinds(demo(tmp_path, files)) == ["glibc-private"]
+
+    @pytest.mark.parametrize("field", ["rpath", "runpath"])
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [
+            ("$ORIGIN", []),
+            ("${ORIGIN}/../nvidia/cu13/lib", []),
+            ("/usr/local/cuda/lib64", ["rpath-absolute"]),
+            ("$ORIGIN:/opt/x", ["rpath-absolute"]),
+            ("build/lib", ["rpath-absolute"]),
+            ("$ORIGIN:", ["rpath-absolute"]),
+            ("$ORIGINAL", ["rpath-absolute"]),
+            ("$ORIGIN/../../lib", ["rpath-outside"]),
+        ],
+    )
+    def test_where_libraries_are_looked_for(self, tmp_path, field, path, kind):
+        assert kinds(demo(tmp_path, {"demo_jit/k.so": library("120f", **{field: path})})) == kind
+
+    @pytest.mark.parametrize(
+        ("name", "soname"),
+        [
+            ("libcuda.so.1", None), ("libcuda.so", None), ("libcuda-1a2b3c4d.so.580.65", None),
+            ("libnvidia-ml.so.1", None),
+            ("x.so", "libcuda.so.1"), ("x.so", "libnvidia-ptxjitcompiler.so.1"),
+        ],
+    )  # fmt: skip
+    def test_libraries_of_the_driver(self, tmp_path, name, soname):
+        assert kinds(with_file(tmp_path, f"demo_jit.libs/{name}", library(soname=soname))) == ["driver-bundled"]
+
+    @pytest.mark.parametrize("name", ["libcudart.so.13", "libcublas.so", "libnvidia-mlx.so", "libcuda_kernels.so"])
+    def test_other_libraries_may_be_bundled(self, tmp_path, name):
+        assert kinds(with_file(tmp_path, f"demo_jit.libs/{name}", library())) == []
+
+    def test_libraries_that_are_broken(self, tmp_path):
+        broken = library("120f").replace(b"\x50\xed\x55\xba\x01", b"\x50\xed\x55\xba\x07")
+        files = {"demo_jit/a.so": b"\x7fELF broken", "demo_jit/b.so": broken, "demo_jit/k.so": library("120f")}
+        assert kinds(demo(tmp_path, files)) == ["elf-unreadable", "fat-binary-unreadable"]
+
+
+class TestStamp:
+    @pytest.mark.parametrize(
+        ("changes", "kind"),
+        [
+            ({"distribution": "other"}, "stamp-version"),
+            ({"version": "1.0+cu130.sm9x"}, "stamp-version"),
+            ({"arch": "aarch64"}, "stamp-arch"),
+            ({"targets": ["9.0a"]}, "stamp-targets"),
+            ({"targets": ["12.0f", "12.1a"]}, "stamp-targets"),
+            ({"targets": ["12.0f+PTX"]}, "stamp-targets"),
+            ({"targets": []}, "stamp-targets"),
+            ({"targets": ["twelve"]}, "stamp-targets"),
+        ],
+    )
+    def test_a_stamp_that_is_not_this_wheels(self, tmp_path, changes, kind):
+        def change(members):
+            members[f"{INFO}/fatwheel.json"] = stamp(**changes).to_json().encode()
+            record(members)
+
+        assert set(kinds(rezip(demo(tmp_path), change))) == {kind}
+
+    def test_a_stamp_that_is_none(self, tmp_path):
+        def change(members):
+            members[f"{INFO}/fatwheel.json"] = b"{}"
+            record(members)
+
+        assert kinds(rezip(demo(tmp_path), change)) == ["stamp-unreadable"]
+
+    def test_spellings_of_targets_are_one(self, tmp_path):
+        assert kinds(demo(tmp_path, stamped=stamp(targets=["sm_120f"]))) == []
+
+    def test_a_placeholder_is_not_asked_for_machine_code(self, tmp_path):
+        found = verify(placeholder(tmp_path, NAME, stamp=stamp(), size=9000))
+        assert (found.findings, found.placeholder) == ([], True)
+
+    def test_a_wheel_without_a_stamp_is_as_good(self, tmp_path):
+        def change(members):
+            del members[f"{INFO}/fatwheel.json"]
+            record(members)
+
+        assert kinds(rezip(demo(tmp_path), change)) == []
+
+
+def test_all_findings_come_at_once_errors_first(tmp_path):
+    files = {
+        "demo_jit/a.so": library("80", machine=183, rpath="/build"),
+        "demo_jit/K.py": b"", "demo_jit/k.py": b"",
+        "libcuda.so.1": ElfFile(sections={".nv_fatbin": container(entry(90))}).build(),
+    }  # fmt: skip
+    wheel = renamed(demo(tmp_path, files), "demo_jit-2.0-cp39-abi3-manylinux_2_28_x86_64.whl")
+    found = verify(wheel).findings
+    assert {f.kind for f in found} == {
+        "dist-info", "driver-bundled", "elf-machine", "member-case", "metadata-version",
+        "rpath-absolute", "stamp-targets",
+    }  # fmt: skip
+    severities = [f.severity for f in found]
+    assert severities == sorted(severities)
+    assert all(f.what and f.remedy for f in found)
+
+
+def test_a_stream_written_with_its_sizes_behind_it_is_read(tmp_path):
+    """As tools do that write to a pipe: bit 3 of the flags."""
+    wheel = demo(tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+
+    class Pipe:
+        def __init__(self, file):
+            self.file = file
+
+        def write(self, data):
+            return self.file.write(data)
+
+        def flush(self):
+            self.file.flush()
+
+    with wheel.open("wb") as file, zipfile.ZipFile(Pipe(file), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    assert kinds(wheel) == []
