@@ -1,4 +1,4 @@
-"""Every cell that a declaration makes, before any channel selects: axes, layouts, exclusions, names."""
+"""Every cell that a declaration makes, before any channel selects: axes, layouts, exclusions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from packaging.utils import canonicalize_name
-
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
-from pipeline.declaration.templates import axis_fields, fill
+from pipeline.declaration.templates import fill
+from pipeline.declaration.values import Arch
+from pipeline.plan.names import artifact_name, cell_id, file_name, further, local_label, name_fields, sdist_name
 from pipeline.records.plan import Cell, Excluded
 from pipeline.targets import Target, covers, render
 
@@ -20,12 +20,31 @@ _covers = cache(covers)
 
 
 @dataclass(frozen=True)
+class Made:
+    """A cell, and the package (its place in the set) that it comes from."""
+
+    cell: Cell
+    package: Package
+    place: int
+
+
+@dataclass(frozen=True)
 class Expansion:
     """All cells for one version, and all that was left out; ``used``: the exclusions that did something."""
 
-    cells: list[Cell]
+    made: list[Made]
     excluded: list[Excluded]
     used: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells alone."""
+        return [m.cell for m in self.made]
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the cells and of what was left out."""
+        return [*(m.cell.id for m in self.made), *(row.id for row in self.excluded)]
 
 
 @dataclass(frozen=True)
@@ -38,26 +57,38 @@ class _Part:
 
 
 def expand(declaration: Declaration, version: str) -> Expansion:
-    """Cells in the order of packages, CUDA labels, CPU architectures, families and further axes, as declared."""
-    cells: list[Cell] = []
+    """Cells in the order of packages, CUDA labels, CPU architectures, families and further axes, as declared.
+
+    A package of providers ends with its shims, one for each CUDA label; what they require comes with the selection
+    (`pipeline.plan.needs`).
+    """
+    made: list[Made] = []
     excluded: list[Excluded] = []
     used: set[int] = set()
-    for package in declaration.packages:
+    for place, package in enumerate(declaration.packages):
+        own: list[Made] = []
         for axes in _axis_values(declaration, package):
             for part in _parts(declaration, package, axes):
-                cell_id = _cell_id(package, axes, part)
+                identity = cell_id(package, axes, part.name if part else None)
                 if part is not None and not part.targets:
-                    pair = f"{axes['cuda']} {axes['arch']}"
-                    excluded.append(
-                        Excluded(id=cell_id, what="cell", reason=f"{pair} declares no target of {part.name}")
-                    )
+                    reason = f"{axes['cuda']} {axes['arch']} declares no target of {part.name}"
+                    excluded.append(Excluded(id=identity, what="cell", reason=reason))
                     continue
-                kept, rows, places = _exclude(declaration, cell_id, part)
+                kept, rows, places = _exclude(declaration, identity, part)
                 excluded += rows
                 used |= places
                 if kept is not None:
-                    cells.append(_cell(declaration, package, axes, kept, cell_id=cell_id, version=version))
-    return Expansion(cells, excluded, frozenset(used))
+                    gpu = kept if isinstance(kept, _Part) else None
+                    cell = _cell(declaration, package, axes, gpu, identity=identity, version=version)
+                    own.append(Made(cell, package, place))
+        if package.layout == "provider":
+            for shim in _shims(declaration, package, own, version):
+                kept, rows, places = _exclude(declaration, shim.id, None)
+                excluded += rows
+                used |= places
+                own += [Made(shim, package, place)] if kept else []
+        made += own
+    return Expansion(made, excluded, frozenset(used))
 
 
 def _axis_values(declaration: Declaration, package: Package) -> Iterator[dict[str, str]]:
@@ -95,89 +126,109 @@ def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> 
         yield _Part("all", targets, None)
 
 
-def _cell_id(package: Package, axes: dict[str, str], part: _Part | None) -> str:
-    pieces = [axes[name] for name in ("cuda", "arch") if name in axes]
-    if part is not None:
-        pieces.append(part.name)
-    pieces += [f"{name}{value}" for name, value in axes.items() if name not in ("cuda", "arch")]
-    if not pieces:
-        return package.id or canonicalize_name(package.name)
-    return (f"{package.id}-" if package.id else "") + "-".join(pieces)
-
-
 def _exclude(
-    declaration: Declaration, cell_id: str, part: _Part | None
+    declaration: Declaration, identity: str, part: _Part | None
 ) -> tuple[_Part | bool | None, list[Excluded], set[int]]:
     """The part without excluded targets (None if the whole cell is excluded), the rows to show, the places used."""
     rows: list[Excluded] = []
     used: set[int] = set()
     kept = part
     for place, exclusion in enumerate(declaration.document.exclude):
-        if not fnmatch.fnmatchcase(cell_id, exclusion.cells):
+        if not fnmatch.fnmatchcase(identity, exclusion.cells):
             continue
         if exclusion.targets is None:
-            return None, [Excluded(id=cell_id, what="cell", reason=exclusion.reason)], {place}
+            return None, [*rows, Excluded(id=identity, what="cell", reason=exclusion.reason)], {*used, place}
         gone = [t for t in exclusion.targets if kept is not None and t in kept.targets]
         if gone and kept is not None:
             used.add(place)
-            rows += [Excluded(id=cell_id, what=str(t), reason=exclusion.reason) for t in gone]
+            rows += [Excluded(id=identity, what=str(t), reason=exclusion.reason) for t in gone]
             kept = _Part(kept.name, tuple(t for t in kept.targets if t not in gone), kept.majors)
     if kept is not None and kept.majors and not any(t.major in kept.majors for t in kept.targets):
-        return None, [*rows, Excluded(id=cell_id, what="cell", reason="every native target is excluded")], used
+        return None, [*rows, Excluded(id=identity, what="cell", reason="every native target is excluded")], used
     if kept is not None and not kept.targets:
-        return None, [*rows, Excluded(id=cell_id, what="cell", reason="every target is excluded")], used
+        return None, [*rows, Excluded(id=identity, what="cell", reason="every target is excluded")], used
     return (True if kept is None else kept), rows, used
 
 
 def _cell(
-    declaration: Declaration, package: Package, axes: dict[str, str], part: _Part | bool, *, cell_id: str, version: str
+    declaration: Declaration, package: Package, axes: dict[str, str], gpu: _Part | None, *, identity: str, version: str
 ) -> Cell:
     document = declaration.document
-    gpu = part if isinstance(part, _Part) else None
     label = axes.get("cuda")
-    arch = next((a for a in ("x86_64", "aarch64") if a == axes.get("arch")), None)
+    arch = _arch(axes)
     cuda = document.cuda[label] if label else None
     family = gpu.name if gpu and package.layout != "fat" else None
-    extra = {name: value for name, value in axes.items() if name not in ("cuda", "arch")}
-    names = {
-        **axis_fields(extra),
-        "cuda": label or "",
-        "cuda_major": cuda.toolkit.split(".")[0] if cuda else "",
-        "arch": arch or "",
-        "family": family or "",
-    }
-    name = fill(package.name, names)
+    fields = name_fields(axes, cuda.toolkit if cuda else None, family)
+    name = fill(package.name, fields)
     if package.layout == "provider" and gpu:
         name = f"{name}-{gpu.name}"
-    local = _local(package, names)
+    local = local_label(package, fields)
     platform = f"manylinux_{package.manylinux}_{arch}" if arch else "any"
     full = f"{version}+{local}" if local else version
-    file_name = f"{canonicalize_name(name).replace('-', '_')}-{full}-{fill(package.tag, names)}-{platform}.whl"
-    artifact_base = canonicalize_name(name)
+    is_sdist = package.build.kind == "sdist"
     return Cell(
-        id=cell_id,
+        id=identity,
         package=name,
         version=version,
         cuda=label,
         toolkit=cuda.toolkit if cuda else None,
         arch=arch,
         family=family,
-        axes=extra,
+        axes=further(axes),
         targets=[str(t) for t in gpu.targets] if gpu else [],
         covers=[str(c) for c in _covers(gpu.targets, gpu.majors, cuda.toolkit)] if gpu and cuda else [],
         local_version=local or None,
-        wheel=file_name,
-        artifact=artifact_base if cell_id == artifact_base else f"{artifact_base}-{cell_id}",
+        wheel=sdist_name(name, full) if is_sdist else file_name(name, full, fill(package.tag, fields), platform),
+        artifact=artifact_name(name, identity),
         image=cuda.image.get(arch) if cuda and arch else None,
         runner=document.runners.build.get(arch or "x86_64"),
-        smoke=document.runners.smoke.get(family or "all", {}).get(arch) if arch else None,
+        smoke=_smoke_runner(declaration, package, gpu, arch),
     )
 
 
-def _local(package: Package, names: dict[str, str]) -> str:
-    """The local label: as declared, else ``cu130.sm12x`` for families, ``cu130`` for providers and fat wheels."""
-    if package.local is not None:
-        return fill(package.local, names)
-    if package.layout == "family":
-        return f"{names['cuda']}.{names['family']}"
-    return names["cuda"] if package.layout else ""
+def _arch(axes: dict[str, str]) -> Arch | None:
+    every: tuple[Arch, ...] = ("x86_64", "aarch64")
+    return next((arch for arch in every if arch == axes.get("arch")), None)
+
+
+def _smoke_runner(declaration: Declaration, package: Package, gpu: _Part | None, arch: Arch | None) -> str | None:
+    """The GPU runner of the cell's family; of a provider's target, or the family that holds its major."""
+    if gpu is None or arch is None:
+        return None
+    document = declaration.document
+    names = [gpu.name]
+    if package.layout == "provider":
+        names += [name for name, family in document.families.items() if gpu.targets[0].major in family.majors]
+    return next((label for name in names if (label := document.runners.smoke.get(name, {}).get(arch))), None)
+
+
+def _shims(declaration: Declaration, package: Package, providers: list[Made], version: str) -> Iterator[Cell]:
+    """One cell for each distribution and version that stands before providers: one for each CUDA label, as a rule."""
+    document = declaration.document
+    in_names = [a for a in document.axes if f"{{{a}" in package.name + (package.local or "")]
+    seen: set[str] = set()
+    for one in (m.cell for m in providers):
+        axes = {"cuda": one.cuda or ""} | {a: v for a, v in one.axes.items() if a in in_names}
+        identity = cell_id(package, axes, "shim")
+        if identity in seen:
+            continue
+        seen.add(identity)
+        fields = name_fields(axes, one.toolkit, None)
+        name, local = fill(package.name, fields), local_label(package, fields)
+        yield Cell(
+            id=identity,
+            package=name,
+            version=version,
+            cuda=one.cuda,
+            toolkit=one.toolkit,
+            arch=None,
+            family=None,
+            axes=further(axes),
+            local_version=local or None,
+            wheel=file_name(name, f"{version}+{local}" if local else version, "py3-none", "any"),
+            artifact=artifact_name(name, identity),
+            image=None,
+            runner=document.runners.build.get("x86_64"),
+            smoke=None,
+            shim=True,
+        )

@@ -23,19 +23,38 @@ def parse_date(text: str | None) -> dt.date:
 
 
 def next_version(declaration: Declaration) -> str:
-    """What nightlies lead to: as declared, else the version itself while it is a pre-release, else the next patch."""
+    """What nightlies lead to, so that ``NEXT.devDATE`` lies between the last release and NEXT.
+
+    As declared; else after 1.0rc1 1.0rc2 (1.0.dev... would come before 1.0rc1), after a .dev what it leads to, and
+    after a release or a post-release the next patch.
+    """
     if declaration.document.next_version:
         return declaration.document.next_version
     version = Version(declaration.version)
-    if version.is_prerelease:
-        return version.base_version
     epoch = f"{version.epoch}!" if version.epoch else ""
+    release = ".".join(map(str, version.release))
+    if version.pre and version.post is None:
+        letter, number = version.pre
+        return f"{epoch}{release}{letter}{number if version.dev is not None else number + 1}"
+    if version.dev is not None:
+        return f"{epoch}{release}" if version.post is None else f"{epoch}{release}.post{version.post}"
     *head, last = version.release
     return epoch + ".".join(str(part) for part in (*head, last + 1))
 
 
 def channel_version(declaration: Declaration, channel: str, date: dt.date) -> str:
-    """The public version that a channel's wheels bear; of a nightly ``NEXT.devYYYYMMDD``."""
+    """The public version that a channel's wheels bear; of a nightly ``NEXT.devYYYYMMDD``.
+
+    Raises `UsageError` for a nightly that pip and uv would not place between the last release and the next.
+    """
     if channel != "nightly":
         return declaration.version
-    return f"{next_version(declaration)}.dev{date:%Y%m%d}"
+    following = next_version(declaration)
+    nightly = f"{following}.dev{date:%Y%m%d}"
+    if not Version(declaration.version) < Version(nightly) < Version(following):
+        raise UsageError(
+            f"the nightly {nightly} does not lie between {declaration.version} and {following}",
+            where=str(declaration.path),
+            remedy="give a later --date, or declare next_version",
+        )
+    return nightly

@@ -24,11 +24,24 @@ class Cell(Record):
     image: str | None  # container image for the build
     runner: str | None  # label of the machine that builds
     smoke: str | None  # label of the GPU runner that proves it; null is "not proven"
+    shim: bool = False  # metadata only: it requires the providers, and holds no file of its own
+    requires: list[str] = []  # what it needs of the set, exactly: x-sm110a==1.0+cu130 ; platform_machine == "aarch64"
+    extras: dict[str, list[str]] = {}  # the same behind extras
 
     @property
     def full_version(self) -> str:
         """Public version with the local label, as in the wheel's METADATA."""
         return f"{self.version}+{self.local_version}" if self.local_version else self.version
+
+    @property
+    def requires_dist(self) -> list[str]:
+        """``requires`` and ``extras`` as the lines of METADATA's Requires-Dist."""
+        lines = list(self.requires)
+        for extra, wanted in self.extras.items():
+            for requirement in wanted:
+                what, _, marker = requirement.partition(" ; ")
+                lines.append(f"{what} ; {marker} and extra == '{extra}'" if marker else f"{what} ; extra == '{extra}'")
+        return lines
 
 
 class Excluded(Record):
@@ -37,6 +50,15 @@ class Excluded(Record):
     id: str
     what: str
     reason: str
+
+
+class NotProven(Record):
+    """A family (a provider's target, or ``all``) on one CPU architecture that no GPU runner proves."""
+
+    family: str
+    arch: str
+    cells: list[str]
+    covers: list[str]  # what these cells promise, and nobody executes
 
 
 class PlannedPackage(Record):
@@ -59,4 +81,28 @@ class Plan(Record):
     size_limit: int = 2147483648  # bytes; a wheel must be smaller
     cells: list[Cell]
     excluded: list[Excluded]
+    not_proven: list[NotProven] = []
     warnings: list[str] = []
+
+
+class CellChange(Record):
+    """One cell that both plans have, with what came, what went, and other fields that differ (old, new)."""
+
+    id: str
+    targets_came: list[str] = []
+    targets_went: list[str] = []
+    covers_came: list[str] = []
+    covers_went: list[str] = []
+    fields: dict[str, tuple[str | None, str | None]] = {}
+
+
+class PlanDiff(Record):
+    """What differs between the plans of one channel at an earlier revision and now."""
+
+    revision: str
+    channel: str
+    version: tuple[str | None, str]  # then (null where there was no such channel), now
+    came: list[Cell]
+    went: list[Cell]
+    changed: list[CellChange]
+    same: int  # cells that differ in nothing but the version

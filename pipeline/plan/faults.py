@@ -1,0 +1,151 @@
+"""Why the plans of a declaration cannot stand: names that collide, promises that break, selections that are empty."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from packaging.version import InvalidVersion, Version
+
+from pipeline.declaration import Declaration
+from pipeline.declaration.source import Path
+from pipeline.errors import Problem
+from pipeline.plan.expand import Expansion, Made
+from pipeline.plan.selection import channels, matches, near, selected
+
+# The most jobs that one GitHub Actions matrix may hold.
+MATRIX_JOBS = 256
+
+_PYTHON_TAG = re.compile(r"(py|cp|pp)[0-9]{1,3}(\.(py|cp|pp)[0-9]{1,3})*-[a-z]+[0-9]*t?(_[a-z0-9]+)*")
+
+
+def faults(declaration: Declaration, everything: Expansion) -> list[Problem]:
+    """All of them, each at its place in the file."""
+    return [
+        *_collisions(declaration, everything),
+        *_forms(declaration, everything),
+        *_exclusions(declaration, everything),
+        *_selections(declaration, everything),
+        *_promises(declaration, everything),
+    ]
+
+
+def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Ids, artifacts and file names that two cells share; upper and lower case are one, as on some file systems."""
+    remedies = {
+        "id": ("id", "give one package an id:, which is put before its cells' ids"),
+        "artifact": ("artifact", "give one package an id:, which is put before its cells' ids"),
+        "wheel": ("file name", "put the axis that tells them apart into local:, tag: or name:"),
+    }
+    reported: set[frozenset[int]] = set()
+    for what, (spoken, remedy) in remedies.items():
+        owners: dict[str, list[tuple[int, Made]]] = defaultdict(list)
+        for number, one in enumerate(everything.made):
+            owners[getattr(one.cell, what).lower()].append((number, one))
+        for sharers in owners.values():
+            numbers = frozenset(number for number, _ in sharers)
+            if len(sharers) < 2 or numbers in reported:
+                continue
+            reported.add(numbers)
+            last = sharers[-1][1]
+            names = dict.fromkeys(f"{m.package.name} {m.cell.id}" if what == "id" else m.cell.id for _, m in sharers)
+            who = " and ".join([*list(names)[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+            text = f"{who} share the {spoken} {getattr(last.cell, what)}"
+            yield declaration.source.problem(("packages", last.place, "name"), text, remedy)
+
+
+def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Labels that are not in normal form, labels on the way to PyPI, Python tags that are none, packages of no cell."""
+    source = declaration.source
+    seen: set[tuple[str, int, str]] = set()
+    for one in everything.made:
+        path: Path = ("packages", one.place)
+        local, tag = one.cell.local_version or "", "-".join(one.cell.wheel.rsplit("-", 3)[1:3])
+        if local and ("local", one.place, local) not in seen:
+            seen.add(("local", one.place, local))
+            normal = _normal_label(local)
+            if normal != local:
+                remedy = f"write what gives {normal}" if normal else "use small letters, digits and dots"
+                what = f"'{local}' is not a local label as pip and uv write it"
+                yield source.problem((*path, "local"), what, remedy)
+        if local and one.package.publish == "pypi" and ("pypi", one.place, "") not in seen:
+            seen.add(("pypi", one.place, ""))
+            what = f"PyPI takes no wheel with a local label, and {one.cell.id} has +{local}"
+            yield source.problem((*path, "publish"), what, 'write local: "", or publish: store')
+        if one.cell.wheel.endswith(".whl") and not _PYTHON_TAG.fullmatch(tag) and ("tag", one.place, "") not in seen:
+            seen.add(("tag", one.place, ""))
+            dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
+            remedy = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
+            yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", remedy)
+    for place in {*range(len(declaration.packages))} - {m.place for m in everything.made}:
+        name = declaration.packages[place].name
+        what = f"nothing is left of {name}: it makes no cell, or each is excluded"
+        yield source.problem(("packages", place, "name"), what, "declare targets for it, or remove it")
+
+
+def _normal_label(local: str) -> str | None:
+    try:
+        return Version(f"0+{local}").local
+    except InvalidVersion:
+        return None
+
+
+def _exclusions(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    source = declaration.source
+    for place, exclusion in enumerate(declaration.document.exclude):
+        path: Path = ("exclude", place, "cells")
+        if not any(fnmatch.fnmatchcase(i, exclusion.cells) for i in everything.ids):
+            what = f"'{exclusion.cells}' matches no cell"
+            yield source.problem(path, what, near(exclusion.cells, everything.ids))
+        elif place not in everything.used and exclusion.targets is not None:
+            listed = " ".join(map(str, exclusion.targets))
+            where: Path = ("exclude", place, "targets")
+            yield source.problem(where, f"no cell of '{exclusion.cells}' has {listed}", "remove the exclusion")
+
+
+def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Globs that mean nothing, empty channels, more jobs than GitHub takes, and needs that a channel does not meet."""
+    source = declaration.source
+    for name, channel in channels(declaration).items():
+        known = True
+        for place, pattern in enumerate(channel.select):
+            if not any(fnmatch.fnmatchcase(i, pattern) for i in everything.ids):
+                known = False
+                where: Path = ("channels", name, "select", place)
+                yield source.problem(where, f"'{pattern}' matches no cell", near(pattern, everything.ids))
+        chosen, unmet = selected(everything, name, channel)
+        if not chosen and known and everything.made:
+            left_out = any(matches(row.id, channel.select) for row in everything.excluded)
+            remedy = "everything that it selects is left out" if left_out else "let a package be part of it"
+            yield source.problem(("channels", name), f"the channel {name} has no cell", remedy)
+        if len(chosen) > MATRIX_JOBS:
+            what = f"{len(chosen)} cells are more than the {MATRIX_JOBS} jobs of one GitHub Actions matrix"
+            yield source.problem(("channels", name), what, "narrow its select, or divide it over two declarations")
+        for need in unmet:
+            path: Path = ("packages", need.place, "needs")
+            yield source.problem(path, f"{name}: {need.what}", "let the channel select it, or remove the need")
+
+
+def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Capabilities that a group of cells (one package, CUDA label and CPU; all its families) does not cover."""
+    source = declaration.source
+    for place, promise in enumerate(declaration.document.must_cover):
+        groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for one in everything.made:
+            cell = one.cell
+            if cell.targets and fnmatch.fnmatchcase(cell.id, promise.cells):
+                named = [one.package.name] if len(declaration.packages) > 1 else []
+                axes = [f"{axis}{value}" for axis, value in cell.axes.items()]
+                groups[(*named, str(cell.cuda), str(cell.arch), *axes)] |= set(cell.covers)
+        path: Path = ("must_cover", place)
+        if not groups:
+            what = f"'{promise.cells}' matches no CUDA cell"
+            yield source.problem((*path, "cells"), what, near(promise.cells, [c.id for c in everything.cells]))
+        for group, covered in groups.items():
+            missing = [str(c) for c in promise.capabilities if str(c) not in covered]
+            if missing:
+                what = f"{' '.join(group)} was promised to cover {' '.join(missing)}, and does not"
+                remedy = "declare a target whose machine code runs there, or take the promise back"
+                yield source.problem((*path, "capabilities"), what, remedy)
