@@ -188,7 +188,7 @@ def ask_nvml() -> Machine | None:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
         if nvml.nvmlInit_v2():
             return None
-    except (OSError, AttributeError):
+    except OSError:
         return None
     count, number, text = ctypes.c_uint(), ctypes.c_int(), ctypes.create_string_buffer(96)
     nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
@@ -262,9 +262,16 @@ def detect() -> Machine:
     ways = [ask_nvml, ask_libcuda, ask_nvidia_smi]
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         ways[:2] = [ask_libcuda, ask_nvml]
-    answers = (way() for way in ways)
-    known = [answer for answer in answers if answer is not None]
-    best = next((answer for answer in known if answer.gpus), known[0] if known else Machine())
+    best = Machine()
+    for way in ways:
+        try:
+            answer = way()
+        except AttributeError:  # a library too old to have a function that is asked for
+            continue
+        if answer is not None and (answer.gpus or best.cuda is None):
+            best = answer
+        if best.gpus:
+            break
     override = os.environ.get("FATWHEEL_GPU")
     if override is None:
         return best

@@ -76,7 +76,7 @@ def _on(device: Device, bare: Bare, subject: Subject, variables: dict[str, str],
     without = tuple(name for name, offsets in code.items() if not offsets)
     loaded = _load(bare, code, variables)
     if not subject.command:
-        detail = f"{loaded} fat binaries load; nothing was run: the declaration has no smoke command for it"
+        detail = f"fat binaries loaded: {loaded}; nothing was run: the declaration has no smoke command for it"
         return Ran(Check(outcome="skipped", detail=detail), device, loaded=loaded, without=without)
     if subject.requires:
         bare.install(subject.requires, environ)
@@ -90,7 +90,7 @@ def _on(device: Device, bare: Bare, subject: Subject, variables: dict[str, str],
     if answer.status != 0:
         raise SmokeError(f"{' '.join(subject.command)} {answer.ended}:\n{answer.tail}")
     last = (answer.output.strip().splitlines() or ["it said nothing"])[-1]
-    detail = f"{loaded} fat binaries load; {last}"
+    detail = f"fat binaries loaded: {loaded}; {last}"
     return Ran(Check(outcome="passed", detail=detail), device, (device.capability,), loaded, without)
 
 
@@ -154,11 +154,9 @@ def _load(bare: Bare, code: Mapping[str, Sequence[int]], variables: Mapping[str,
     for path, seen in report["libraries"].items():
         wrong += [f"{Path(path).name}: {said}" for said in seen["errors"]]
         if seen["without"]:
-            wrong.append(
-                f"{Path(path).name}: the driver finds no code for this device in {seen['without']} fat binaries"
-            )
+            wrong.append(f"{Path(path).name}: the driver finds no code for this device in {seen['without']} of them")
     if wrong:
-        raise SmokeError(f"kernels do not load: {'; '.join(wrong)}")
+        raise SmokeError(f"fat binaries that do not load: {'; '.join(wrong)}")
     return sum(seen["loaded"] for seen in report["libraries"].values())
 
 
