@@ -62,14 +62,18 @@ def stamp_of(cell: Cell, commit: str | None, modules: list[str] | None) -> Wheel
     )
 
 
-def core_metadata(package: Package, source: Path | None) -> Fields:
-    """Core metadata as the package declares it; the readme only where there are sources. Raises `BuildError`."""
+def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
+    """Core metadata as the package declares it, with what the cell requires of its set; the readme if it has sources.
+
+    Raises `BuildError` if the readme is not there.
+    """
     declared = package.metadata
     fields: dict[str, str | list[str]] = {
         "Summary": declared.summary or "",
         "License-Expression": declared.license or "",
         "Requires-Python": declared.requires_python or "",
-        "Requires-Dist": list(declared.dependencies),
+        "Requires-Dist": [*declared.dependencies, *cell.requires_dist],
+        "Provides-Extra": list(cell.extras),
         "Project-URL": [f"{name}, {url}" for name, url in declared.urls.items()],
     }
     if declared.readme and source is not None:
@@ -101,7 +105,7 @@ def packed(
             distribution=cell.package,
             version=cell.full_version,
             tags=WheelName.parse(cell.wheel).tag_text,
-            metadata=core_metadata(package, source),
+            metadata=core_metadata(cell, package, source),
             stamp=stamp,
             licenses=licences,
         )
@@ -139,7 +143,7 @@ def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, siz
         stamp=stamp,
         size=size,
         import_name=package.import_name,
-        metadata=core_metadata(package, None),
+        metadata=core_metadata(cell, package, None),
     )
 
 

@@ -49,7 +49,7 @@ def build_cell(
         if fake_size is not None:
             wheel, record = job.placeholder(staging, fake_size)
         else:
-            _check_machine(cell)
+            _check_cell(cell)
             slice_of = list(modules) if modules else None
             wanted = Wanted(engine_named(engine), toolchains.choice_named(toolchain), slice_of)
             wheel, record = job.build(staging, wanted)
@@ -70,7 +70,7 @@ def can_build(
     try:
         engine_named(engine)
         choice = toolchains.choice_named(toolchain)
-        _check_machine(cell)
+        _check_cell(cell)
         base_python(cell, found)
         compression_flag(declaration, cell)
     except PipelineError as error:
@@ -78,7 +78,9 @@ def can_build(
     return None if cell.toolkit is None else toolchains.reason_against(choice, cell, found)
 
 
-def _check_machine(cell: Cell) -> None:
+def _check_cell(cell: Cell) -> None:
+    if cell.shim:
+        raise BuildError("is a shim, which this version of fatwheel does not build yet", where=cell.id)
     here = platform.machine()
     if cell.arch is not None and cell.arch != here:
         article = "an" if cell.arch[0] in "aeioux" else "a"

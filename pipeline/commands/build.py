@@ -50,10 +50,14 @@ def command(  # noqa: PLR0917  (click passes them by name)
     as_json: bool,
 ) -> None:
     """CELL is an id or a glob. A cell that fails does not keep the others from being built; the end names all."""
+    from pipeline.build.engine import engine_named
     from pipeline.build.station import build_cell
+    from pipeline.build.toolchain import choice_named
     from pipeline.declaration import load
     from pipeline.errors import PipelineError
 
+    engine_named(engine)
+    choice_named(toolchain)
     declaration = load(matrix)
     wanted = _cells(declaration, cell)
     records: list[BuildRecord] = []

@@ -1,0 +1,122 @@
+"""`fatwheel build`: several cells, what is printed where, and the status at the end."""
+
+import json
+
+import pytest
+
+from pipeline.__main__ import run
+from tests.unit.build.samples import environment
+
+TEXT = """
+version: "1.0"
+axes: {{flavour: [good, bad, fine]}}
+packages:
+  - name: demo
+    import: demo
+    per: [flavour]
+    local: "{{flavour}}"
+    source: {{checkout: .}}
+    build:
+      kind: tree
+      command: ["{{python}}", "make.py", "{{out}}", "{{flavour}}", "{{full_version}}"]
+"""
+MAKE = """
+import pathlib, sys
+out, flavour, version = sys.argv[1:]
+print("working on", flavour)
+if flavour == "bad":
+    sys.exit("bad.cu: error")
+place = pathlib.Path(out, "demo")
+place.mkdir()
+(place / "__init__.py").write_text(f"__version__ = {version!r}\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def fatwheel(tmp_path, cache, monkeypatch, capfd):
+    """Run one command line in a project; status, standard output, standard error."""
+    (tmp_path / "matrix.yaml").write_text(TEXT.replace("{{", "{").replace("}}", "}"))
+    (tmp_path / "make.py").write_text(MAKE)
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment(cache).items():
+        monkeypatch.setenv(name, value)
+
+    def call(*arguments):
+        status = run(list(arguments))
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_one_cell(fatwheel, tmp_path):
+    status, out, err = fatwheel("build", "flavourgood")
+    assert status == 0
+    assert out.splitlines()[-1] == "dist/demo-1.0+good-py3-none-any.whl"
+    assert "working on good" in err
+    assert "working on good" not in out
+    assert sorted(path.name.partition("-py3")[2] for path in (tmp_path / "dist").iterdir()) == [
+        "-none-any.whl",
+        "-none-any.whl.build.json",
+    ]
+
+
+def test_a_cell_that_fails_does_not_keep_the_others_from_being_built(fatwheel, tmp_path):
+    status, out, err = fatwheel("build", "flavour*", "-o", "wheels")
+    assert status == 4
+    assert out.splitlines()[-2:] == [f"wheels/demo-1.0+{name}-py3-none-any.whl" for name in ("good", "fine")]
+    assert "1 of 3 cells failed:\n  flavourbad: the build command ended with status 1; its last lines:" in err
+    assert "  | bad.cu: error" in err
+    assert len(list((tmp_path / "wheels").glob("*.whl"))) == 2
+
+
+def test_json_is_the_record_and_nothing_else(fatwheel):
+    status, out, _ = fatwheel("build", "flavourgood", "--json")
+    record = json.loads(out)
+    assert (status, record["wheel"], record["cell"]["id"]) == (0, "demo-1.0+good-py3-none-any.whl", "flavourgood")
+
+
+def test_json_of_several_is_the_records_of_those_built(fatwheel):
+    status, out, _ = fatwheel("build", "flavour*", "--json")
+    assert status == 4
+    assert [record["cell"]["id"] for record in json.loads(out)] == ["flavourgood", "flavourfine"]
+
+
+def test_json_of_a_cell_that_fails_is_nothing(fatwheel):
+    status, out, err = fatwheel("build", "flavourbad", "--json")
+    assert (status, out) == (4, "")
+    assert "all of its output:" in err
+
+
+@pytest.mark.parametrize("text", ["flavourgod", "flavourgo*d?"])
+def test_an_unknown_cell_names_what_was_meant(fatwheel, text):
+    status, out, err = fatwheel("build", text)
+    assert (status, out) == (2, "")
+    assert f"'{text}' matches no cell" in err
+    assert "flavourgood" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--engine", "podman", "does not run builds in podman yet"),
+        ("--engine", "dockr", "choose one of: host, docker, podman"),
+        ("--toolchain", "conda", "choose one of: auto, system, pypi"),
+        ("--modules", "rope", "cannot be built as a slice"),
+    ],
+)
+def test_options_that_cannot_be_used(fatwheel, option, value, said):
+    status, out, err = fatwheel("build", "flavourgood", option, value)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_a_placeholder_of_a_size(fatwheel, tmp_path):
+    status, out, _ = fatwheel("build", "flavourbad", "--fake-size", "70000")
+    assert status == 0
+    assert (tmp_path / out.splitlines()[-1]).stat().st_size == 70000

@@ -1,0 +1,87 @@
+"""A command with all its children: output as it comes, and nothing left running."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.process import run_group
+from pipeline.errors import BuildError
+
+
+def run(*command, env=None, grace=5.0):
+    output = bytearray()
+    status = run_group(command, env=env or dict(os.environ), cwd=Path.cwd(), sink=output.extend, grace=grace)
+    return status, output.decode()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, within ten seconds; a zombie has."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_output_and_errors_come_in_their_order():
+    assert run("sh", "-c", "echo a; echo b >&2; echo c") == (0, "a\nb\nc\n")
+
+
+def test_the_status_is_the_commands():
+    assert run("sh", "-c", "exit 7")[0] == 7
+    assert run("sh", "-c", "kill -KILL $$")[0] == -9
+
+
+def test_standard_input_is_empty():
+    assert run("cat") == (0, "")
+
+
+@pytest.mark.parametrize("command", ["no-such-program", "/etc/passwd"])
+def test_a_program_that_cannot_start_is_named(command):
+    with pytest.raises(BuildError, match=f"'{command}' cannot be started") as caught:
+        run(command)
+    assert caught.value.status == 4
+
+
+def test_a_child_left_behind_is_ended_and_not_waited_for():
+    status, output = run("sh", "-c", "sleep 300 & echo $!")
+    assert status == 0
+    assert gone(int(output))
+
+
+def test_a_child_that_ignores_term_is_killed(tmp_path):
+    child = f"(trap '' TERM; touch {tmp_path}/ready; sleep 300)"
+    wait = f"until [ -e {tmp_path}/ready ]; do sleep 0.05; done"
+    status, output = run("sh", "-c", f"{child} & echo $!; {wait}", grace=0.2)
+    assert status == 0
+    assert gone(int(output))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_whole_tree(number, tmp_path):
+    code = """
+import os, sys
+from pathlib import Path
+from pipeline.build.process import run_group, terminable
+script = "sh -c 'sleep 300 & echo $! > grandchild; mv grandchild ready; wait' & wait"
+with terminable():
+    run_group(["sh", "-c", script], env=os.environ, cwd=Path(sys.argv[1]), sink=lambda _: None)
+"""
+    caller = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.PIPE)
+    ready = tmp_path / "ready"
+    for _ in range(200):
+        if ready.exists():
+            break
+        time.sleep(0.05)
+    caller.send_signal(number)
+    said = caller.communicate(timeout=30)[1]
+    assert b"KeyboardInterrupt" in said
+    assert gone(int(ready.read_text()))

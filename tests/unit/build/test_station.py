@@ -1,0 +1,263 @@
+"""One cell becomes one verified wheel and its record, or nothing at all and an error that says why."""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.station import build_cell, can_build
+from pipeline.errors import BuildError, UsageError, VerificationError
+from pipeline.plan import make_plan
+from pipeline.records.build import BuildRecord
+from pipeline.records.smoke import Check, SmokeRecord
+from tests.unit.build.samples import GOOD_TREE, cell, environment, fake_nvcc, pure
+from tests.unit.build.test_environment import wheel
+from tests.unit.build.test_process import gone
+from tests.unit.build.test_variables import declared
+
+WHEEL = "demo-1.0-py3-none-any.whl"
+RECORD = f"{WHEEL}.build.json"
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """One cache for all, so that the build environment is made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Where builds work, to see what they leave."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+def build(tmp_path, cache, script, *, out="dist", modules=None, fake_size=None, **about):
+    declaration, planned = pure(tmp_path / "project", script, **about)
+    return build_cell(
+        declaration, planned, tmp_path / out, environ=environment(cache), modules=modules, fake_size=fake_size,
+        notify=lambda _: None,
+    )  # fmt: skip
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def test_a_tree_becomes_a_wheel_and_its_record(tmp_path, cache, temporary):
+    report = '{"modules": [], "left_out": [{"name": "norm", "reason": "no target"}]}'
+    record = build(tmp_path, cache, GOOD_TREE + f"pathlib.Path(report).write_text('{report}')")
+    assert names(tmp_path / "dist") == [WHEEL, RECORD]
+    assert BuildRecord.read(tmp_path / "dist" / RECORD) == record
+    assert record.bytes == (tmp_path / "dist" / WHEEL).stat().st_size
+    assert (record.engine, record.toolchain.kind, record.slice, record.placeholder) == ("host", "none", None, False)
+    assert [row.reason for row in record.left_out] == ["no target"]
+    with zipfile.ZipFile(tmp_path / "dist" / WHEEL) as archive:
+        stamp = json.loads(archive.read("demo-1.0.dist-info/fatwheel.json"))
+    assert (stamp["distribution"], stamp["version"], stamp["slice"]) == ("demo", "1.0", None)
+    assert names(temporary) == []
+
+
+def test_the_same_sources_give_the_same_bytes(tmp_path, cache):
+    assert build(tmp_path, cache, GOOD_TREE).sha256 == build(tmp_path, cache, GOOD_TREE, out="again").sha256
+
+
+def test_a_projects_own_wheel_is_taken_and_stamped(tmp_path, cache):
+    folder = wheel(tmp_path / "made", "demo")
+    record = build(tmp_path, cache, f"import shutil\nshutil.copy('{folder}/{WHEEL}', out)", kind="wheel")
+    assert names(tmp_path / "dist") == [WHEEL, RECORD]
+    with zipfile.ZipFile(tmp_path / "dist" / WHEEL) as archive:
+        assert "demo-1.0.dist-info/fatwheel.json" in archive.namelist()
+    assert record.wheel == WHEEL
+
+
+def failing(tmp_path, cache, script, kind=BuildError, **about):
+    """The error of a build that fails, after which nothing new is in the folder for wheels."""
+    with pytest.raises(kind) as caught:
+        build(tmp_path, cache, script, **about)
+    assert names(tmp_path / "dist") == []
+    return caught.value
+
+
+def test_a_command_that_fails_shows_its_last_words_and_where_the_rest_is(tmp_path, cache, temporary):
+    error = failing(tmp_path, cache, "for i in range(50): print('line', i)\nsys.exit('kernel.cu: no such thing')")
+    assert error.status == 4
+    assert error.what.startswith("the build command ended with status 1; its last lines:")
+    shown = error.what.splitlines()[1:]
+    assert (len(shown), shown[0], shown[-1]) == (20, "  | line 31", "  | kernel.cu: no such thing")
+    log = Path(str(error.remedy).rpartition(" ")[2])
+    assert log == cache / "failed" / f"{WHEEL}.build.log"
+    assert len(log.read_text().splitlines()) == 51
+    assert names(temporary) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("ld: cannot write: No space left on device", "the disk is full: free some space, or set TMPDIR"),
+        ("g++: fatal error: Killed signal terminated program cc1plus", "memory ran out: build with fewer jobs"),
+    ],
+)
+def test_a_cause_outside_the_code_is_told(tmp_path, cache, words, advice):
+    assert str(failing(tmp_path, cache, f"sys.exit({words!r})").remedy).startswith(advice)
+
+
+def test_a_command_that_is_killed_says_so(tmp_path, cache):
+    error = failing(tmp_path, cache, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert "was ended by SIGKILL; its last lines:\n  | (it printed nothing)" in error.what
+    assert "memory may have run out" in str(error.remedy)
+
+
+def test_a_command_that_leaves_nothing(tmp_path, cache):
+    error = failing(tmp_path, cache, "pathlib.Path(out, 'empty').mkdir()")
+    assert (error.status, error.what) == (4, "the build command ended well and left nothing")
+    assert "fill {out}" in str(error.remedy)
+
+
+def test_a_command_that_leaves_no_wheel(tmp_path, cache):
+    assert "left no wheel" in failing_wheel(tmp_path, cache, "").what
+
+
+def test_a_command_that_leaves_two_wheels(tmp_path, cache):
+    script = "for n in 'ab': pathlib.Path(out, f'{n}-1.0-py3-none-any.whl').touch()"
+    error = failing_wheel(tmp_path, cache, script)
+    assert "left 2 wheels: a-1.0-py3-none-any.whl, b-1.0-py3-none-any.whl" in error.what
+
+
+def test_a_wheel_of_another_name(tmp_path, cache):
+    error = failing_wheel(tmp_path, cache, "pathlib.Path(out, 'demo-1.1-py3-none-any.whl').touch()")
+    assert error.what == f"the build command left demo-1.1-py3-none-any.whl, and the cell's wheel is {WHEEL}"
+
+
+def test_a_wheel_that_is_no_wheel(tmp_path, cache):
+    script = f"pathlib.Path(out, {WHEEL!r}).write_text('not a zip file')"
+    assert failing_wheel(tmp_path, cache, script, VerificationError).status == 5
+
+
+def failing_wheel(tmp_path, cache, script, kind=BuildError):
+    with pytest.raises(kind) as caught:
+        build(tmp_path, cache, script, kind="wheel")
+    assert names(tmp_path / "dist") == []
+    return caught.value
+
+
+def test_a_report_that_cannot_be_read(tmp_path, cache):
+    error = failing(tmp_path, cache, GOOD_TREE + "pathlib.Path(report).write_text('{\"modules\": 3}')")
+    assert "a report that cannot be read: modules" in error.what
+
+
+def test_a_tree_that_no_wheel_can_hold(tmp_path, cache):
+    error = failing(tmp_path, cache, GOOD_TREE + "pathlib.Path(out, 'link').symlink_to('/etc/passwd')")
+    assert "a symbolic link" in error.what
+    assert error.status == 4
+
+
+def test_a_wheel_that_does_not_match_its_cell_is_not_left_under_its_name(tmp_path, cache):
+    stale = GOOD_TREE.replace("{version}", "0.9")
+    error = failing(tmp_path, cache, stale, VerificationError, stamp="demo/__init__.py")
+    assert error.status == 5
+    assert "1 finding\n  stamp-stale: demo/__init__.py: it says version 0.9, the wheel is 1.0" in error.what
+    kept = Path(str(error.remedy).rpartition(" ")[2])
+    assert kept == cache / "failed" / f"rejected-{WHEEL}"
+    assert zipfile.is_zipfile(kept)
+
+
+def test_what_was_finished_stays_when_a_later_build_fails(tmp_path, cache):
+    build(tmp_path, cache, GOOD_TREE)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "dist").iterdir()}
+    with pytest.raises(BuildError):
+        build(tmp_path, cache, "sys.exit(1)")
+    with pytest.raises(VerificationError):
+        build(tmp_path, cache, GOOD_TREE.replace("{version}", "0.9"), stamp="demo/__init__.py")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "dist").iterdir()} == before
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_smoke_record_goes_with_the_bytes_that_it_is_of(tmp_path, cache, same):
+    record = build(tmp_path, cache, GOOD_TREE)
+    smoke = SmokeRecord(wheel=WHEEL, sha256=record.sha256, import_=Check(outcome="passed"))
+    smoke.write(tmp_path / "dist" / f"{WHEEL}.smoke.json")
+    build(tmp_path, cache, GOOD_TREE if same else GOOD_TREE + "(place / 'more.py').touch()")
+    assert (f"{WHEEL}.smoke.json" in names(tmp_path / "dist")) is same
+
+
+def test_a_slice_is_marked_in_its_record_and_its_wheel(tmp_path, cache):
+    record = build(tmp_path, cache, GOOD_TREE, modules=["rope", "page"], more=', "{modules}"')
+    assert record.slice == ["rope", "page"]
+    with zipfile.ZipFile(tmp_path / "dist" / WHEEL) as archive:
+        assert json.loads(archive.read("demo-1.0.dist-info/fatwheel.json"))["slice"] == ["rope", "page"]
+
+
+def test_a_package_that_has_no_modules_builds_no_slice(tmp_path, cache):
+    error = failing(tmp_path, cache, GOOD_TREE, UsageError, modules=["rope"])
+    assert error.status == 2
+
+
+def test_a_fake_build_makes_a_placeholder_of_the_size_without_the_command(tmp_path, cache):
+    record = build(tmp_path, cache, "sys.exit(1)", fake_size=5_000_000, stamp="demo/__init__.py")
+    assert (record.bytes, record.placeholder, record.toolchain.kind) == (5_000_000, True, "none")
+    assert (tmp_path / "dist" / WHEEL).stat().st_size == 5_000_000
+
+
+def test_an_interrupt_ends_the_command_and_leaves_nothing(tmp_path, cache):
+    script = f"""
+import subprocess
+child = subprocess.Popen(["sleep", "300"])
+pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(child.pid))
+child.wait()
+"""
+    pure(tmp_path / "project", script)
+    code = """
+import sys
+from pathlib import Path
+from pipeline.build.station import build_cell
+from pipeline.declaration import load
+from pipeline.plan import make_plan
+declaration = load(Path(sys.argv[1]))
+build_cell(declaration, make_plan(declaration).cells[0], Path(sys.argv[2]))
+"""
+    (tmp_path / "temporary").mkdir()
+    environ = environment(cache, TMPDIR=tmp_path / "temporary")
+    command = [sys.executable, "-c", code, str(tmp_path / "project" / "matrix.yaml"), str(tmp_path / "dist")]
+    caller = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE)
+    pid = tmp_path / "pid"
+    for _ in range(600):
+        if pid.exists() and pid.read_text():
+            break
+        time.sleep(0.05)
+    caller.send_signal(signal.SIGINT)
+    assert b"KeyboardInterrupt" in caller.communicate(timeout=60)[1]
+    assert gone(int(pid.read_text()))
+    assert names(tmp_path / "dist") == []
+    assert names(tmp_path / "temporary") == []
+
+
+def test_what_this_machine_cannot_build_is_told_with_its_reason(tmp_path):
+    declaration = declared()
+    planned = make_plan(declaration).cells[0]
+    tools = environment(tmp_path / "cache", CUDA_HOME=fake_nvcc(tmp_path / "cuda", "13.0"))
+    assert can_build(declaration, planned, environ=tools) is None
+    other = cell(arch="aarch64")
+    assert str(can_build(declaration, other, environ=tools)).startswith("needs an aarch64 machine")
+    assert "PyPI has no nvcc of CUDA 12" in str(can_build(declaration, cell("cu129", "12.9"), environ=tools))
+    assert "does not run builds in docker yet" in str(can_build(declaration, planned, engine="docker", environ=tools))
+    old = fake_nvcc(tmp_path / "old", "12.9")
+    reason = can_build(declaration, planned, toolchain="system", environ=tools | {"CUDA_HOME": str(old)})
+    assert "is CUDA 12.9, and the cell needs 13.0" in str(reason)
+    assert "shim" in str(can_build(declaration, cell(shim=True), environ=tools))
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_cell_for_another_cpu_names_the_runner(tmp_path):
+    with pytest.raises(BuildError, match="needs an aarch64 machine, and this one is") as caught:
+        build_cell(declared(), cell(arch="aarch64", runner="ubuntu-24.04-arm"), tmp_path / "dist")
+    assert caught.value.remedy == "build it on ubuntu-24.04-arm"
+    assert not (tmp_path / "dist").exists()
