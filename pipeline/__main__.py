@@ -24,7 +24,9 @@ VERBS: dict[str, str] = {
     "release": "Bring assets into a release, each by itself.",
     "index": "Write the package index of what a store holds.",
     "rehearse": "Run the whole line on this machine.",
+    "init": "Write a first matrix.yaml.",
     "schema": "Write the JSON Schema of matrix.yaml.",
+    "toolkits": "Show what each CUDA toolkit compiles; compare with a ptxas.",
 }
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, matrix_option
+from pipeline.commands._io import echo_json, json_option, matrix_option, say
+
+if TYPE_CHECKING:
+    from pipeline.declaration import Declaration
+    from pipeline.errors import PipelineError, Problem
 
 
 @click.command(help="Check a declaration, and what was generated from it.")
@@ -15,43 +20,67 @@ from pipeline.commands._io import echo_json, json_option, matrix_option
 def command(matrix: Path, as_json: bool) -> None:
     """Ends with 0, 2 (mistakes in the declaration) or 3 (a generated file that differs)."""
     from pipeline.declaration import load
-    from pipeline.declaration.schema import drift
-    from pipeline.errors import DeclarationError, DriftError, PipelineError
-    from pipeline.plan import channels, make_plan, problems
+    from pipeline.errors import PipelineError
 
     failure: PipelineError | None = None
+    notes: list[Problem] = []
     summary = ""
     try:
         declaration = load(matrix)
-        wrong = problems(declaration)
-        if wrong:
-            failure = DeclarationError(tuple(wrong))
-        else:
-            counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
-            names = ", ".join(package.name for package in declaration.packages)
-            summary = f"{matrix}: {names} {declaration.version}; cells: {', '.join(counts)}"
-            difference = drift(declaration.root)
-            if difference:
-                remedy = "run `fatwheel schema -o matrix.schema.json`"
-                failure = DriftError(
-                    f"matrix.schema.json is not what this fatwheel writes\n{difference}", remedy=remedy
-                )
-    except DeclarationError as error:
+        summary, notes, failure = _judge(declaration)
+    except PipelineError as error:
         failure = error
     if as_json:
-        listed = failure.problems if isinstance(failure, DeclarationError) else ()
-        echo_json(
-            {
-                "file": str(matrix),
-                "ok": failure is None,
-                "problems": [
-                    {"file": p.file, "line": p.line, "column": p.column, "what": p.what, "text": p.text, "do": p.remedy}
-                    for p in listed
-                ],
-                "drift": failure.what if isinstance(failure, DriftError) else None,
-            }
-        )
-    elif failure is None:
-        click.echo(summary)
+        echo_json(_as_data(matrix, failure, notes))
+    else:
+        if summary:
+            click.echo(summary)
+        for note in notes:
+            say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}: {note.what}")
+            say(f"  do: {note.remedy}")
     if failure is not None:
         raise failure
+
+
+def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError | None]:
+    """What is declared, in a line; notes; and drift. Raises the mistakes that keep it from being planned."""
+    from pipeline.declaration.schema import drift
+    from pipeline.errors import DeclarationError, DriftError
+    from pipeline.plan import channels, make_plan, problems, warnings
+
+    wrong = problems(declaration)
+    if wrong:
+        raise DeclarationError(tuple(wrong))
+    counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
+    names = ", ".join(package.name for package in declaration.packages)
+    summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"
+    difference = drift(declaration.root)
+    remedy = "run `fatwheel schema -o matrix.schema.json`"
+    what = f"matrix.schema.json is not what this fatwheel writes\n{difference}"
+    return summary, warnings(declaration), DriftError(what, remedy=remedy) if difference else None
+
+
+def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Problem]) -> dict[str, Any]:
+    from pipeline.errors import DeclarationError, DriftError
+
+    problems = failure.problems if isinstance(failure, DeclarationError) else ()
+    other = failure if failure and not isinstance(failure, DeclarationError | DriftError) else None
+    return {
+        "file": str(matrix),
+        "ok": failure is None,
+        "problems": [_problem(p) for p in problems],
+        "notes": [_problem(p) for p in notes],
+        "drift": failure.what if isinstance(failure, DriftError) else None,
+        "error": str(other) if other else None,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "what": problem.what,
+        "text": problem.text,
+        "do": problem.remedy,
+    }

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands._io import channel_option, date_option, echo_json, echo_table, json_option, matrix_option
-from pipeline.records.plan import Plan
+from pipeline.commands._io import channel_option, date_option, echo_json, json_option, matrix_option
 
 
 @click.command(help="Show what a channel builds, what it leaves out, and why.")
@@ -15,39 +14,59 @@ from pipeline.records.plan import Plan
 @channel_option
 @click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
 @date_option
+@click.option("--diff", "revision", metavar="REV", help="Show which cells and targets came and went since a revision.")
+@click.option(
+    "--resume", "record", metavar="RECORD", type=click.Path(path_type=Path), help="Only what this release lacks."
+)
+@click.option("--tag", metavar="TAG", help="End with 2 unless this is the tag of the version.")
+@click.option("--commit", metavar="SHA", help="With --tag: the commit that must hold it.")
 @json_option
-def command(matrix: Path, channel: str, only: str | None, date: str | None, as_json: bool) -> None:
-    """The table for people, or the plan's JSON."""
+def command(  # noqa: PLR0917  (click passes them by name)
+    matrix: Path,
+    channel: str,
+    only: str | None,
+    date: str | None,
+    revision: str | None,
+    record: Path | None,
+    tag: str | None,
+    commit: str | None,
+    as_json: bool,
+) -> None:
+    """The table for people, or the plan's JSON; with --diff the difference, either way."""
     from pipeline.declaration import load
+    from pipeline.errors import UsageError
     from pipeline.plan import make_plan
     from pipeline.plan.versions import parse_date
 
-    plan = make_plan(load(matrix), channel, only, parse_date(date))
-    if as_json:
+    if revision and (only or record):
+        raise UsageError("--diff compares whole plans", remedy="leave out --only and --resume")
+    if commit and not tag:
+        raise UsageError("--commit goes with --tag", remedy="add --tag TAG")
+    declaration = load(matrix)
+    day = parse_date(date)
+    plan = make_plan(declaration, channel, only, day)
+    if tag:
+        from pipeline.plan.tags import check_tag
+
+        check_tag(declaration, plan, tag, commit)
+    if record:
+        from pipeline.plan.resume import missing
+
+        plan = missing(declaration, plan, record)
+    if revision:
+        from pipeline.plan.diff import compare
+        from pipeline.plan.revision import load_at
+
+        difference = compare(load_at(revision, matrix), plan, revision, day)
+        if as_json:
+            echo_json(difference)
+        else:
+            from pipeline.commands._plan_tables import show_difference
+
+            show_difference(difference)
+    elif as_json:
         echo_json(plan)
     else:
-        _show(plan)
+        from pipeline.commands._plan_tables import show_plan
 
-
-def _show(plan: Plan) -> None:
-    where = f" -> {plan.repository}" if plan.repository else ""
-    for package in plan.packages:
-        click.echo(f"{package.name} {package.version}, {package.layout}, {package.cells} cells")
-    click.echo(f"{plan.channel}: tag {plan.tag}{where}, {plan.completeness}")
-    echo_table(
-        ["cell", "targets", "covers", "proof"],
-        [
-            (c.id, " ".join(c.targets) or "-", " ".join(c.covers) or "-", _proof(c.smoke, bool(c.targets)))
-            for c in plan.cells
-        ],
-    )
-    if plan.excluded:
-        echo_table(["left out of", "what", "reason"], [(row.id, row.what, row.reason) for row in plan.excluded])
-    for warning in plan.warnings:
-        click.echo(f"{click.style('note', fg='yellow')}: {warning}")
-
-
-def _proof(smoke: str | None, has_code: bool) -> str:
-    if not has_code:
-        return "import"
-    return "gpu" if smoke else "not proven"
+        show_plan(plan)

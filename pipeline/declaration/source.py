@@ -170,6 +170,9 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     if not isinstance(node, yaml.ScalarNode):
         return None
     value = _scalar(node)
+    if value is None:  # a key left empty must not mean the default: `targets:` in an exclusion would leave out cells
+        name = f"'{path[-1]}'" if path and isinstance(path[-1], str) else "the value"
+        source.problems.append(source.problem(path, f"{name} is empty", 'write a value ("" for none), or remove it'))
     sort = _other_sort(node)
     if sort and isinstance(value, str):
         source.problems.append(_ambiguous(source, node, f"{node.value} is {sort} to some readers of YAML"))

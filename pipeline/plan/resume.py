@@ -1,0 +1,45 @@
+"""What is still missing of a plan after a release that did not bring all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from pipeline.declaration import Declaration
+from pipeline.errors import UsageError
+from pipeline.records.plan import Plan
+from pipeline.records.release import ReleaseJournal, ReleaseRecord
+
+
+def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
+    """The plan with only the cells whose file is not live by the record of a release (finished, or its journal).
+
+    Raises `UsageError` for a record that is none, and for one of another tag.
+    """
+    try:
+        done: ReleaseRecord | ReleaseJournal = ReleaseRecord.read(record)
+    except UsageError as error:
+        try:
+            done = ReleaseJournal.read(record)
+        except UsageError:
+            raise error from None
+    if done.tag != plan.tag:
+        raise UsageError(
+            f"the record is of the tag {done.tag}, and the plan of {plan.tag}",
+            where=str(record),
+            remedy="give the --channel and, for a nightly, the --date of that release",
+        )
+    live = {asset.name for asset in done.assets if asset.live}
+    cells = [cell for cell in plan.cells if cell.wheel not in live]
+    counts = Counter(declaration.package(cell.package).name for cell in cells)
+    kept = {cell.id for cell in cells}
+    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are live in {done.store}"
+    unproven = [row.model_copy(update={"cells": [c for c in row.cells if c in kept]}) for row in plan.not_proven]
+    return plan.model_copy(
+        update={
+            "cells": cells,
+            "packages": [p.model_copy(update={"cells": counts[p.name]}) for p in plan.packages],
+            "not_proven": [row for row in unproven if row.cells],
+            "warnings": [note, *plan.warnings],
+        }
+    )
