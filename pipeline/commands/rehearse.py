@@ -90,15 +90,18 @@ def _show(seen: Rehearsal) -> None:
         ],
         right=(2,),
     )
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for row in seen.cells:
         if row.reason:
-            reasons.setdefault(f"{row.build if row.build != 'done' else row.release}: {row.reason}", []).append(row.id)
-    for reason, ids in reasons.items():
-        click.echo(f"{', '.join(ids)}\n  {reason}")
+            reasons.setdefault((row.build if row.build != "done" else row.release, row.reason), []).append(row.id)
+    for (outcome, reason), ids in reasons.items():
+        click.echo(f"{outcome}: {', '.join(ids)}\n  {reason}")
     live = sum(row.index == "listed" for row in seen.cells)
+    here = sum(row.build != "not here" for row in seen.cells)
+    elsewhere = len(seen.cells) - here
     state = "published" if seen.published else "not published"
-    click.echo(f"\n{seen.tag} {state}: {live} of {len(seen.cells)} wheels live and indexed in {seen.folder}/index")
+    rest = f"; {elsewhere} cells need another machine" if elsewhere else ""
+    click.echo(f"\n{seen.tag} {state}: {live} of {here} wheels live, indexed in {seen.folder}/index{rest}")
 
 
 def _judge(seen: Rehearsal) -> None:
