@@ -12,6 +12,7 @@ from pipeline.commands._io import echo_json, json_option, optional_matrix_option
 if TYPE_CHECKING:
     from pipeline.records.plan import Plan
     from pipeline.records.release import ReleaseJournal, ReleaseRecord
+    from pipeline.stores.artifacts import WorkflowRun
 
 _PATH = click.Path(path_type=Path)
 
@@ -20,6 +21,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
 @click.option("--tag", metavar="TAG", help="The release's tag.")
 @click.option("--plan", "plan_file", type=_PATH, help="A plan's JSON: what it names and was not given is missing.")
+@click.option("--from", "run", metavar="run:ID", help="A workflow run, whose artifacts hold the wheels.")
 @optional_matrix_option
 @click.option("--commit", metavar="SHA", envvar="GITHUB_SHA", help="The commit that the tag is made of.")
 @click.option("--draft", is_flag=True, help="Leave it a draft.")
@@ -29,11 +31,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--record", type=_PATH, help="Where the run is recorded  [default: .fatwheel/release-TAG.json]")
 @click.option("--resume", type=_PATH, help="The record of a run that was ended; what it was asked for holds.")
 @json_option
-@click.argument("files", metavar="FILE...", nargs=-1, type=_PATH)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=_PATH)
 def command(  # noqa: PLR0917  (click passes them by name)
     store: str | None,
     tag: str | None,
     plan_file: Path | None,
+    run: str | None,
     matrix: Path | None,
     commit: str | None,
     draft: bool,
@@ -65,6 +68,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         commit=commit or (before.commit if before else None),
         draft=draft or bool(before and before.draft),
         metadata=not no_metadata and (before is None or before.metadata),
+        run=run or (before.run if before else None),
         replace=sorted({*replace, *(before.replace if before else [])}),
         release_id=before.release_id if before else None,
         hashed=before.hashed if before else [],
@@ -80,6 +84,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         metadata=asked.metadata,
         replace=frozenset(asked.replace),
         hashed=tuple(asked.hashed),
+        run=_run(asked),
     )
     place = record or resume or default_place(asked.tag)
     journal = None if dry_run else Journal(place, asked)
@@ -94,6 +99,17 @@ def _plan(asked: ReleaseJournal) -> Plan | None:
     from pipeline.records.plan import Plan
 
     return Plan.read(Path(asked.plan)) if asked.plan else None
+
+
+def _run(asked: ReleaseJournal) -> WorkflowRun | None:
+    if asked.run is None:
+        return None
+    import os
+
+    from pipeline.stores.artifacts import open_run
+
+    kind, _, place = asked.store.partition(":")
+    return open_run(asked.run, os.environ, place if kind == "github" else None)
 
 
 def _limit(asked: ReleaseJournal) -> int | None:

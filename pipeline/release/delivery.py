@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pipeline.records.release import AssetOutcome, AssetRecord
 from pipeline.release.pace import Pacer
@@ -228,7 +229,7 @@ class Delivery:
 
     def _unchanged(self) -> None:
         wanted = self.wanted
-        if isinstance(wanted.source, bytes):
+        if not isinstance(wanted.source, Path):
             return
         try:
             about = wanted.source.stat()

@@ -4,14 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol
 
 from pipeline.records.release import AssetRecord
 from pipeline.release.delivery import Delivery, Surroundings
 from pipeline.release.reconcile import Wanted
 from pipeline.stores.remote import RemoteAsset
 
-Job = tuple[Wanted, ...]
-"""Assets that go one after the other; one that is not live keeps those behind it from being sent."""
+Deliver = Callable[[Wanted], AssetRecord]
+
+
+class Job(Protocol):
+    """Something that becomes assets. ``size`` in bytes, to begin with the smallest."""
+
+    @property
+    def name(self) -> str:
+        """The asset's name, or what it comes from."""
+
+    @property
+    def size(self) -> int:
+        """Of all that there is to send, or nearly."""
+
+    def run(self, deliver: Deliver) -> list[AssetRecord]:
+        """Deliver the assets, one after the other."""
+
+
+@dataclass(frozen=True)
+class FileJob:
+    """An asset, and those that are of use only with it: they follow if it is live."""
+
+    assets: tuple[Wanted, ...]
+
+    @property
+    def name(self) -> str:
+        """The first one's."""
+        return self.assets[0].name
+
+    @property
+    def size(self) -> int:
+        """The first one's."""
+        return self.assets[0].size
+
+    def run(self, deliver: Deliver) -> list[AssetRecord]:
+        """Deliver them."""
+        first = deliver(self.assets[0])
+        if first.live:
+            return [first, *map(deliver, self.assets[1:])]
+        reason = f"{self.name} is not live"
+        return [
+            first,
+            *(
+                AssetRecord(name=one.name, outcome="not-sent", size=one.size, sha256=one.sha256, reason=reason)
+                for one in self.assets[1:]
+            ),
+        ]
 
 
 def execute(
@@ -25,7 +72,7 @@ def execute(
     The smallest asset goes first: while it has had no answer the others wait, so that a release which refuses
     everything is asked only once. Ctrl-C opens the breaker and is raised again when the workers have stopped.
     """
-    order = sorted(jobs, key=lambda job: (job[0].size, job[0].name))
+    order = sorted(jobs, key=lambda job: (job.size, job.name))
     pool = ThreadPoolExecutor(max_workers=around.policy.workers, thread_name_prefix="release")
     futures: set[Future[list[AssetRecord]]] = set()
     try:
@@ -46,21 +93,7 @@ def execute(
 
 
 def _deliver(job: Job, around: Surroundings, snapshot: dict[str, RemoteAsset]) -> list[AssetRecord]:
-    records: list[AssetRecord] = []
     try:
-        for wanted in job:
-            if records and not records[0].live:
-                records.append(
-                    AssetRecord(
-                        name=wanted.name,
-                        outcome="not-sent",
-                        size=wanted.size,
-                        sha256=wanted.sha256,
-                        reason=f"{job[0].name} is not live",
-                    )
-                )
-            else:
-                records.append(Delivery(wanted, around).run(snapshot))
+        return job.run(lambda wanted: Delivery(wanted, around).run(snapshot))
     finally:
         around.breaker.answered.set()
-    return records

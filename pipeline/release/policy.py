@@ -74,9 +74,3 @@ def contradicted(one: Given, sha256: str) -> str | None:
     if one.smoke and one.smoke.sha256 != sha256:
         return f"its bytes ({sha256[:12]}) are not those that were smoke-tested ({one.smoke.sha256[:12]})"
     return None
-
-
-def missing(given: Sequence[Given], plan: Plan | None) -> tuple[str, ...]:
-    """Planned wheels that did not come, in the plan's order."""
-    names = {one.name for one in given}
-    return tuple(cell.wheel for cell in plan.cells if cell.wheel not in names) if plan else ()

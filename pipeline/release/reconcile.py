@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from pipeline.release.policy import TEMPORARY
+from pipeline.stores.body import Chunked
 from pipeline.stores.remote import RemoteAsset
 
 
@@ -40,7 +41,7 @@ class Wanted:
     name: str
     size: int
     sha256: str
-    source: Path | bytes
+    source: Path | bytes | Chunked
     mtime_ns: int | None = None
 
     @property

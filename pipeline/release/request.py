@@ -8,11 +8,14 @@ from typing import Protocol
 
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord, HashedFile
+from pipeline.stores.artifacts import WorkflowRun
 
 
 @dataclass(frozen=True)
 class ReleaseRequest:
     """The files and what is to become of them. ``size_limit`` in bytes; None is the plan's or the store's own.
+
+    ``run`` gives the artifacts of a workflow run, besides the files.
 
     Without a plan the completeness is ``partial``: what passed is published, and the rest is told.
     """
@@ -27,6 +30,7 @@ class ReleaseRequest:
     dry_run: bool = False
     metadata: bool = True
     replace: frozenset[str] = frozenset()
+    run: WorkflowRun | None = None
     hashed: tuple[HashedFile, ...] = field(default=())
 
     @property

@@ -6,10 +6,12 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
 from pipeline.records.smoke import SmokeRecord
+from pipeline.release.archive import ZipMember
 
 BUILD = ".build.json"
 SMOKE = ".smoke.json"
@@ -26,6 +28,7 @@ class Given:
     build: BuildRecord | None = None
     smoke: SmokeRecord | None = None
     metadata: bytes | None = None
+    member: ZipMember | None = None  # where it lies in an artifact
 
     @property
     def name(self) -> str:
@@ -87,7 +90,7 @@ def describe(path: Path) -> Given:
     )
 
 
-def read_metadata(wheel: Path) -> bytes | None:
+def read_metadata(wheel: Path | BinaryIO) -> bytes | None:
     """The bytes of a wheel's METADATA; None for a file that is no such archive."""
     try:
         with zipfile.ZipFile(wheel) as archive:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.records.release import AssetRecord, HashedFile
 from pipeline.release.closing import as_wanted
-from pipeline.release.execute import Job
-from pipeline.release.policy import contradicted, missing, withheld
+from pipeline.release.execute import FileJob
+from pipeline.release.policy import contradicted, withheld
 from pipeline.release.reconcile import Wanted
 from pipeline.release.request import Progress, ReleaseRequest
 from pipeline.release.sources import METADATA, Given
@@ -23,19 +23,18 @@ class Sorted:
 
     accepted: tuple[Given, ...]
     refused: tuple[AssetRecord, ...]
-    missing: tuple[str, ...]
 
 
 def sort_out(given: Sequence[Given], request: ReleaseRequest, rules: Rules) -> Sorted:
     """Judge the files by all that can be known without reading them."""
-    limit = request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
+    limit = limit_of(request, rules)
     accepted, refused = [], []
     for one in given:
         if reason := withheld(one, limit, rules, request.plan):
             refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason))
         else:
             accepted.append(one)
-    return Sorted(tuple(accepted), tuple(refused), missing(given, request.plan))
+    return Sorted(tuple(accepted), tuple(refused))
 
 
 def asset_names(sorted_out: Sorted, request: ReleaseRequest) -> tuple[str, ...]:
@@ -48,7 +47,7 @@ def asset_names(sorted_out: Sorted, request: ReleaseRequest) -> tuple[str, ...]:
 
 def hash_all(
     sorted_out: Sorted, request: ReleaseRequest, progress: Progress
-) -> tuple[tuple[Job, ...], tuple[AssetRecord, ...]]:
+) -> tuple[tuple[FileJob, ...], tuple[AssetRecord, ...]]:
     """Hash the files, two at a time; those whose bytes contradict their records are withheld.
 
     Digests of an earlier run count as long as a file's size and modification time are the same.
@@ -65,7 +64,7 @@ def hash_all(
         progress.hashed(HashedFile(path=path, size=one.size, mtime_ns=one.mtime_ns, sha256=sha256))
         return sha256
 
-    jobs: list[Job] = []
+    jobs: list[FileJob] = []
     refused: list[AssetRecord] = []
     with ThreadPoolExecutor(max_workers=2) as pool:
         for one, sha256 in zip(sorted_out.accepted, pool.map(digest, sorted_out.accepted), strict=True):
@@ -73,9 +72,18 @@ def hash_all(
             if isinstance(sha256, OSError) or reason:
                 refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason or ""))
                 continue
-            wanted = Wanted(one.name, one.size, sha256, one.path, one.mtime_ns)
-            if request.metadata and one.metadata is not None:
-                jobs.append((wanted, as_wanted(one.name + METADATA, one.metadata)))
-            else:
-                jobs.append((wanted,))
+            jobs.append(file_job(one, sha256, metadata=request.metadata))
     return tuple(jobs), tuple(refused)
+
+
+def file_job(one: Given, sha256: str, *, metadata: bool) -> FileJob:
+    """What becomes of one file: an asset, and behind a wheel its METADATA."""
+    wanted = Wanted(one.name, one.size, sha256, one.member or one.path, one.mtime_ns)
+    if metadata and one.metadata is not None:
+        return FileJob((wanted, as_wanted(one.name + METADATA, one.metadata)))
+    return FileJob((wanted,))
+
+
+def limit_of(request: ReleaseRequest, rules: Rules) -> int:
+    """Bytes. What is as large is withheld."""
+    return request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)

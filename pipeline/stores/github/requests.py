@@ -44,12 +44,17 @@ class Requests:
         response = self._send(method, path, params=params, json=data)
         return None if response.status_code == 204 else _parsed(response)
 
-    def pages(self, path: str) -> Iterator[dict[str, Any]]:
-        """All rows of a list, a hundred a request. Pages are counted, so that no foreign link is followed."""
+    def pages(self, path: str, key: str | None = None) -> Iterator[dict[str, Any]]:
+        """All rows of a list, or of the list at ``key``, a hundred a request.
+
+        Pages are counted, so that no foreign link is followed.
+        """
         page = 1
         while True:
             response = self._send("GET", path, params={"per_page": 100, "page": page})
             rows = _parsed(response)
+            if key is not None:
+                rows = rows.get(key) if isinstance(rows, dict) else None
             if not isinstance(rows, list):
                 raise StoreFailure("not a list, where one was asked for", Kind.AMBIGUOUS)
             yield from rows

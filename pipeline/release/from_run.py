@@ -1,0 +1,197 @@
+"""Wheels from a workflow run: each artifact is taken, released and dropped, so that few are on the disk at a time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pipeline.records.build import BuildRecord
+from pipeline.records.release import AssetRecord
+from pipeline.records.smoke import SmokeRecord
+from pipeline.release.archive import ZipMember, members
+from pipeline.release.execute import Deliver
+from pipeline.release.policy import GENERATED, contradicted, name_problem, withheld
+from pipeline.release.request import ReleaseRequest
+from pipeline.release.sources import BUILD, METADATA, SMOKE, Given, read_metadata
+from pipeline.release.wanted import file_job, limit_of
+from pipeline.stores.artifacts import RunArtifact, WorkflowRun
+from pipeline.stores.digests import file_digest, stream_digest
+from pipeline.stores.failure import StoreFailure
+from pipeline.stores.patience import Patience
+from pipeline.stores.remote import Rules
+
+SMALL = 8 << 20
+"""Bytes. Artifacts up to this size are looked through for records before the first wheel is taken."""
+
+Settled = dict[str, BuildRecord | SmokeRecord]
+
+
+@dataclass
+class Intake:
+    """What all artifacts of one run share: the rules, the records that came apart from wheels, and the names seen."""
+
+    run: WorkflowRun
+    request: ReleaseRequest
+    rules: Rules
+    patience: Callable[[], Patience]
+    records: Settled = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self) -> tuple[RunJob, ...]:
+        """List the artifacts, read the records in the small ones, and make a job of each that may hold assets.
+
+        With a plan these are the artifacts of its cells; else all that hold more than records.
+        """
+        listed = self.patience().retrying()(self.run.artifacts)
+        planned = {cell.artifact for cell in self.request.plan.cells} if self.request.plan else None
+        jobs = []
+        for artifact in listed:
+            wanted = planned is None or artifact.name in planned
+            if artifact.expired:
+                if wanted:
+                    self.notes.append(f"the artifact {artifact.name} has expired")
+                continue
+            if artifact.size <= SMALL:
+                with self.fetched(artifact) as files:
+                    found = [file for file in files if not self.keep(file)]
+                wanted = wanted and bool(found)
+            if wanted:
+                jobs.append(RunJob(artifact, self))
+        return tuple(jobs)
+
+    def fetched(self, artifact: RunArtifact) -> Fetched:
+        """An artifact on the disk, for as long as it is wanted."""
+        return Fetched(self, artifact)
+
+    def keep(self, file: ZipMember | Path) -> bool:
+        """Whether a file is a record; then it is kept in mind."""
+        if isinstance(file, Path) or not file.name.endswith((BUILD, SMOKE)):
+            return False
+        model = BuildRecord if file.name.endswith(BUILD) else SmokeRecord
+        try:
+            record = model.model_validate_json(file.read())
+        except ValidationError as error:
+            self.notes.append(f"{file.name}: not a {model.__name__}: {error.errors()[0]['msg']}")
+        else:
+            with self.lock:
+                self.records[file.name] = record
+        return True
+
+
+class Fetched:
+    """Downloads on entering, and gives the disk back on leaving."""
+
+    def __init__(self, intake: Intake, artifact: RunArtifact) -> None:
+        self._intake = intake
+        self._artifact = artifact
+        self._folder: Path | None = None
+
+    def __enter__(self) -> tuple[ZipMember | Path, ...]:
+        artifact = self._artifact
+        self._folder = Path(tempfile.mkdtemp(prefix="fatwheel-artifact-"))
+        raw = artifact.name.endswith((".whl", ".tar.gz"))
+        place = self._folder / (artifact.name if raw else "artifact.zip")
+        try:
+            self._intake.patience().retrying()(self._intake.run.download, artifact, place)
+            inside = members(place) if zipfile.is_zipfile(place) else ()
+        except BaseException:
+            self.__exit__()
+            raise
+        # One that was uploaded without an archive around it is the wheel itself, which is a zip too.
+        if raw and not any(member.member == artifact.name for member in inside):
+            return (place,)
+        return inside
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One artifact on its way to being assets."""
+
+    artifact: RunArtifact
+    intake: Intake
+
+    @property
+    def name(self) -> str:
+        """The artifact's."""
+        return self.artifact.name
+
+    @property
+    def size(self) -> int:
+        """The artifact's, in bytes."""
+        return self.artifact.size
+
+    def run(self, deliver: Deliver) -> list[AssetRecord]:
+        """Take it, deliver what is in it, drop it."""
+        try:
+            with self.intake.fetched(self.artifact) as files:
+                return [record for one in self._given(files) for record in self._deliver(one, deliver)]
+        except (StoreFailure, zipfile.BadZipFile, OSError) as error:
+            reason = f"from the artifact {self.name}: {error.what if isinstance(error, StoreFailure) else error}"
+            return [AssetRecord(name=name, outcome="failed", reason=reason) for name in self._expected()]
+
+    def _expected(self) -> list[str]:
+        plan = self.intake.request.plan
+        cells = [cell.wheel for cell in plan.cells if cell.artifact == self.name] if plan else []
+        return cells or [self.name]
+
+    def _given(self, files: tuple[ZipMember | Path, ...]) -> Iterator[Given]:
+        records = self.intake.records
+        rest = [file for file in files if not self.intake.keep(file)]
+        for file in rest:
+            build, smoke = records.get(file.name + BUILD), records.get(file.name + SMOKE)
+            one = Given(
+                file if isinstance(file, Path) else Path(file.name),
+                file.stat().st_size if isinstance(file, Path) else file.size,
+                file.stat().st_mtime_ns if isinstance(file, Path) else 0,
+                build if isinstance(build, BuildRecord) else None,
+                smoke if isinstance(smoke, SmokeRecord) else None,
+                member=None if isinstance(file, Path) else file,
+            )
+            yield one
+
+    def _deliver(self, one: Given, deliver: Deliver) -> list[AssetRecord]:
+        intake = self.intake
+        with intake.lock:
+            twice = any(other.name == one.name for other in intake.given)
+            if twice:
+                intake.notes.append(f"{one.name} is in {self.name} too, and was taken from another artifact")
+                return []
+            intake.given.append(one)
+        refused = (
+            ("fatwheel writes this asset itself" if one.name in GENERATED else None)
+            or name_problem(one.name)
+            or withheld(one, limit_of(intake.request, intake.rules), intake.rules, intake.request.plan)
+        )
+        if refused is None:
+            sha256 = file_digest(one.path) if one.member is None else stream_digest(one.member.chunks())
+            refused = contradicted(one, sha256)
+        if refused is not None:
+            return [AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=refused)]
+        if one.is_wheel and intake.request.metadata:
+            one = replace(one, metadata=self._metadata(one))
+        return file_job(one, sha256, metadata=intake.request.metadata).run(deliver)
+
+    def _metadata(self, one: Given) -> bytes | None:
+        if one.member is None:
+            return read_metadata(one.path)
+        with one.member.open() as file:
+            return read_metadata(file)
+
+
+def planned_names(request: ReleaseRequest) -> tuple[str, ...]:
+    """The names that a plan's wheels will have, with those of their metadata; to be counted beforehand."""
+    wheels = [cell.wheel for cell in request.plan.cells] if request.plan else []
+    return tuple(wheels + [name + METADATA for name in wheels if request.metadata])
