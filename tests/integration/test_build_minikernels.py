@@ -1,0 +1,50 @@
+"""A cell of examples/minikernels through the station, with both toolchains: the record, the code, the same bytes."""
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.station import build_cell, can_build
+from pipeline.declaration import load
+from pipeline.plan import cell
+from pipeline.records.build import BuildRecord
+from pipeline.wheels.expected import expected_of
+from pipeline.wheels.inventory import read_inventory
+from pipeline.wheels.verify import verify
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minikernels" / "matrix.yaml"
+CELL = f"cu130-{platform.machine()}-sm12x"
+
+
+@pytest.mark.parametrize("toolchain", ["system", "pypi"])
+def test_a_cell_is_built(tmp_path, toolchain):
+    declaration = load(EXAMPLE)
+    wanted = cell(declaration, CELL)
+    reason = can_build(declaration, wanted, toolchain=toolchain)
+    if reason:
+        pytest.skip(reason)
+    record = build_cell(declaration, wanted, tmp_path, toolchain=toolchain, modules=["softmax"])
+    wheel = tmp_path / record.wheel
+    assert BuildRecord.read(tmp_path / f"{record.wheel}.build.json") == record
+    assert (record.toolchain.kind, record.toolchain.release, record.slice) == (toolchain, "13.0", ["softmax"])
+    assert set(read_inventory(wheel).targets) == {"8.0", "12.0f"} == set(wanted.targets)
+    assert "softmax" in [module.name for module in record.modules]
+    assert verify(wheel, expected_of(wanted, build=record)).sound
+    assert sorted(path.name for path in tmp_path.iterdir()) == [wheel.name, f"{wheel.name}.build.json"]
+
+
+def test_a_kernel_that_does_not_compile_is_told_in_the_compilers_words(tmp_path, monkeypatch):
+    declaration = load(EXAMPLE)
+    wanted = cell(declaration, CELL)
+    if can_build(declaration, wanted):
+        pytest.skip(str(can_build(declaration, wanted)))
+    from pipeline.errors import BuildError
+
+    monkeypatch.setenv("NVCC_PREPEND_FLAGS", "-DM_PI=error -include no_such_header.h")
+    with pytest.raises(BuildError, match=r"no_such_header\.h") as caught:
+        build_cell(declaration, wanted, tmp_path / "dist", modules=["softmax"])
+    assert caught.value.status == 4
+    assert not (tmp_path / "dist").exists()
