@@ -16,6 +16,7 @@ from pipeline.build.cache import Notify, cache_root, made_once
 from pipeline.build.pip import clean_python, make_venv, run_pip
 from pipeline.declaration.model import Build
 from pipeline.errors import BuildError
+from pipeline.plan.requirements import filled
 from pipeline.records.plan import Cell
 
 # A CPU build of PyTorch with what it needs is 1 GB installed and 0.3 GB to download; without requirements: 1 MB.
@@ -29,17 +30,18 @@ def build_python(build: Build, cell: Cell, *, environ: Mapping[str, str], notify
     It is kept in fatwheel's cache under a name that follows from the requirements, the Python and the CPU, so that
     equal needs share one. Raises `BuildError`, with pip's own words where pip fails.
     """
+    requires, no_deps = filled(build.requires, cell), filled(build.no_deps, cell)
     base = base_python(cell, environ)
     version = _version_of(base, environ)
-    wishes = {"requires": build.requires, "no_deps": build.no_deps, "python": version, "machine": platform.machine()}
+    wishes = {"requires": requires, "no_deps": no_deps, "python": version, "machine": platform.machine()}
     key = hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
     place = cache_root(environ) / "environments" / f"py{'.'.join(version.split('.')[:2])}-{key}"
     clean = clean_python(environ)
 
     def make(temporary: Path) -> None:
-        wanted = bool(build.requires or build.no_deps)
+        wanted = bool(requires or no_deps)
         python = make_venv(base, temporary / "env", pip=wanted, environ=clean)
-        for options, requirements in (([], build.requires), (["--no-deps"], build.no_deps)):
+        for options, requirements in (([], requires), (["--no-deps"], no_deps)):
             if requirements:
                 what = f"the build environment of {cell.package}: {', '.join(requirements)}"
                 run_pip(
@@ -52,7 +54,7 @@ def build_python(build: Build, cell: Cell, *, environ: Mapping[str, str], notify
                 )
         _rehome(temporary / "env", place / "env")
 
-    room = _ROOM if build.requires or build.no_deps else _ROOM_EMPTY
+    room = _ROOM if requires or no_deps else _ROOM_EMPTY
     made_once(place, make, needs=room, what=f"the build environment of {cell.package}", notify=notify)
     return place / "env" / "bin" / "python"
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, UsageError, VerificationError
+from pipeline.plan.requirements import filled
 from pipeline.records.base import Record
 from pipeline.records.build import BuildRecord, BuiltModule, LeftOut
 from pipeline.records.plan import Cell
@@ -72,7 +73,7 @@ def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
         "Summary": declared.summary or "",
         "License-Expression": declared.license or "",
         "Requires-Python": declared.requires_python or "",
-        "Requires-Dist": [*declared.dependencies, *cell.requires_dist],
+        "Requires-Dist": [*filled(declared.dependencies, cell), *cell.requires_dist],
         "Provides-Extra": list(cell.extras),
         "Project-URL": [f"{name}, {url}" for name, url in declared.urls.items()],
     }

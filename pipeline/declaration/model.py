@@ -26,6 +26,7 @@ from pipeline.declaration.values import (
     Secret,
     Share,
     Targets,
+    TemplatedDependency,
     Variable,
 )
 from pipeline.targets import SPELLINGS
@@ -58,8 +59,12 @@ class Build(Model):
         "wheel, sdist: the command leaves one finished wheel or sdist in {out}."
     )
     command: list[str] = Field(min_length=1, description="Program and arguments; fields in braces are filled in.")
-    requires: list[Dependency] = Field([], description="Installed into the build environment with what they need.")
-    no_deps: list[Dependency] = Field([], description="Installed into the build environment without what they need.")
+    requires: list[TemplatedDependency] = Field(
+        [], description="Installed into the build environment with what they need; may hold axes."
+    )
+    no_deps: list[TemplatedDependency] = Field(
+        [], description="Installed into the build environment without what they need."
+    )
     env: dict[Variable, str] = Field({}, description="Environment variables; fields in braces are filled in.")
     spelling: Literal[SPELLINGS] = Field("dotted", description="How {targets} is written.")  # type: ignore[valid-type]
     suffix_from: int | None = Field(
@@ -71,7 +76,7 @@ class Smoke(Model):
     """The package's own proof on a GPU: it launches kernels of this very wheel."""
 
     command: list[str] = Field(min_length=1, description="Program and arguments; {python} is the test environment's.")
-    requires: list[Dependency] = Field([], description="Installed beside the wheel for the test.")
+    requires: list[TemplatedDependency] = Field([], description="Installed beside the wheel for the test.")
     env: dict[Variable, str] = Field({}, description="Environment variables of the test.")
     provided: list[str] = Field(
         [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
@@ -85,7 +90,7 @@ class Metadata(Model):
     license: str | None = Field(None, description="An SPDX expression.")
     license_files: list[str] = Field([], description="Relative to the sources.")
     requires_python: str | None = None
-    dependencies: list[Dependency] = []
+    dependencies: list[TemplatedDependency] = Field([], description="May hold axes: torch=={torch}.*.")
     readme: str | None = Field(None, description="A Markdown file, relative to the sources.")
     urls: dict[str, str] = {}
 
@@ -114,7 +119,7 @@ class Package(Model):
     needs: list[str] = Field(
         [], description="Packages of this set that it requires at exactly the set's version; published before it."
     )
-    extras: dict[Label, list[str]] = Field({}, description="The same, each behind an extra.")
+    extras: dict[IdPrefix, list[str]] = Field({}, description="The same, each behind an extra.")
     local: str | None = Field(
         None, description="Local version label; by default {cuda}.{family} for layout: family, else {cuda}."
     )

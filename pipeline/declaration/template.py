@@ -50,6 +50,8 @@ def usual_targets(spelling: str) -> str:
 
 def first_matrix(answers: Answers) -> str:
     """The text of a commented matrix.yaml. Raises `UsageError` for targets and toolkits that are none."""
+    if answers.spelling not in VARIABLES:
+        raise UsageError(f"there is no spelling '{answers.spelling}'", remedy=f"there are: {', '.join(VARIABLES)}")
     wanted = parse_targets(answers.targets)
     lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
     for release, targets in lists.items():

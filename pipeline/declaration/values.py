@@ -56,6 +56,11 @@ def _requirement(value: str) -> str:
     return value
 
 
+def _templated(value: str) -> str:
+    _requirement(re.sub(r"\{[a-z_]+\}", "1", value))
+    return value
+
+
 def _secret(value: str) -> str:
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # what stands here may be a token: it is not repeated
         raise wrong("this is not the name of a secret", "give its name, like WHL_TOKEN, and never its value")
@@ -90,6 +95,7 @@ Share = Annotated[float, BeforeValidator(_share), _PERCENT]
 PublicVersion = Annotated[str, AfterValidator(_version)]
 Release = Annotated[str, AfterValidator(_release), Field(json_schema_extra={"enum": list(toolkits())})]
 Dependency = Annotated[str, AfterValidator(_requirement)]
+TemplatedDependency = Annotated[str, AfterValidator(_templated)]
 Secret = Annotated[str, AfterValidator(_secret), WithJsonSchema({"type": "string", "pattern": "^[A-Z_][A-Z0-9_]*$"})]
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from pipeline.declaration.model import Package
 from pipeline.errors import UsageError, VerificationError
+from pipeline.plan.requirements import filled
 from pipeline.records.plan import Cell
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels.archive import Archive
@@ -65,7 +66,7 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         toolkit=stamp.toolkit if stamp else cell.toolkit if cell else None,
         placeholder=bool(stamp and stamp.placeholder),
         command=tuple(smoke.command) if smoke else (),
-        requires=tuple(smoke.requires) if smoke else (),
+        requires=tuple(filled(smoke.requires, cell) if cell else smoke.requires) if smoke else (),
         env=dict(smoke.env) if smoke else {},
         provided=tuple(smoke.provided) if smoke else (),
         cell=cell,

@@ -28,6 +28,12 @@ def check_templates(document: Document, package: Package, path: Path, source: So
     yield from check_fields(source, (*path, "name"), package.name, named | (names & {"cuda", "cuda_major"}))
     yield from check_fields(source, (*path, "tag"), package.tag, named)
     yield from check_fields(source, (*path, "local"), package.local or "", names)
+    wishes = [(("build", "requires"), package.build.requires), (("build", "no_deps"), package.build.no_deps)]
+    wishes += [(("metadata", "dependencies"), package.metadata.dependencies)]
+    wishes += [(("smoke", "requires"), package.smoke.requires)] if package.smoke else []
+    for where, requirements in wishes:
+        for place, requirement in enumerate(requirements):
+            yield from check_fields(source, (*path, *where, place), requirement, names | {"toolkit"})
     commands = COMMAND_FIELDS | named
     for place, argument in enumerate(package.build.command):
         yield from check_fields(source, (*path, "build", "command", place), argument, commands)
