@@ -141,7 +141,14 @@ class Reader(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
-        length = max(0, min(len(view), self._source.size - self._position))
-        view[:length] = self._source.read(self._position, length)
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most ``size`` bytes; no room is made for more than there are, whatever an archive claims."""
+        left = max(0, self._source.size - self._position)
+        length = left if size is None or size < 0 else min(size, left)
+        data = self._source.read(self._position, length)
         self._position += length
-        return length
+        return data
