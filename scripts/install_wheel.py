@@ -35,7 +35,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -486,6 +486,35 @@ def uncovered(row: Wheel, machine: Machine) -> list[str]:
 def choose(wheels: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[Wheel, list[str]]:
     """The one wheel, and what to say about the choice. Raises `Stop` with what was looked for and what there is."""
     rows = of_version(wheels, wish)
+    try:
+        return _among(rows, wish, machine, python)
+    except Stop as stop:
+        older = _older(wheels, rows, wish, machine, python)
+        if older is None:
+            raise
+        raise Stop(stop.what, f"{stop.remedy}; or take {wish.project}=={older}, which has one", stop.status) from None
+
+
+def _older(wheels: Sequence[Wheel], rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> str | None:
+    """Where the newest version holds no wheel that fits and none was asked for: the newest older one that does."""
+    if wish.version is not None:
+        return None
+    newest = Version.parse(rows[0]["version"]).key
+    own = [row for row in wheels if normalized(row["project"]) == normalized(wish.project)]
+    known: set[str] = {row["version"].partition("+")[0] for row in own}
+    versions = [(Version.parse(text), text) for text in known]
+    before = [pair for pair in versions if pair[0].key < newest and pair[0].dev == wish.nightly]
+    for version, text in sorted(before, key=lambda pair: pair[0].key, reverse=True):
+        try:
+            _among(of_version(wheels, replace(wish, version=version)), wish, machine, python)
+        except Stop:
+            continue
+        return text
+    return None
+
+
+def _among(rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[Wheel, list[str]]:
+    """The one of these, all of one version."""
     fitting = sorted((row for row in rows if python.takes(row["file"])), key=lambda row: python.takes(row["file"]))
     if not fitting:
         here = "Python {}.{} on {} {}".format(*python.version, python.system, python.machine)

@@ -198,8 +198,10 @@ def test_the_newest_release_is_taken_where_no_version_is_given():
 
 
 def test_a_family_that_the_newest_release_lacks_is_not_taken_from_an_older_one():
-    with pytest.raises(tool.Stop, match="of this version"):
-        choose("12.0", rows=[row("0.9", family="sm12x"), row("1.0")])
+    rows = [row("0.8", family="sm12x"), row("0.9", family="sm12x"), row("0.9.1"), row("1.0")]
+    with pytest.raises(tool.Stop, match="of this version") as stop:
+        choose("12.0", rows=rows)
+    assert "or take demo==0.9, which has one" in stop.value.remedy
 
 
 def test_a_nightly_is_the_newest_dev_version():
