@@ -208,6 +208,11 @@ def ask_nvml() -> Machine | None:
     return Machine(visible(found, os.environ.get("CUDA_VISIBLE_DEVICES")), cuda, driver, "NVML")
 
 
+def _driver_version() -> str | None:
+    told = ask_nvml()
+    return told.driver if told else None
+
+
 def ask_libcuda() -> Machine | None:
     """Ask the CUDA driver; it heeds CUDA_VISIBLE_DEVICES itself, MIG and device order included."""
     try:
@@ -272,6 +277,8 @@ def detect() -> Machine:
             best = answer
         if best.gpus:
             break
+    if best.gpus and best.driver is None:  # libcuda does not say
+        best = replace(best, driver=_driver_version())
     override = os.environ.get("FATWHEEL_GPU")
     if override is None:
         return best

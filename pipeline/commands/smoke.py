@@ -46,6 +46,6 @@ def command(wheel: Path, gpu: bool, python: str | None, matrix: Path | None, as_
         failed = [f"{name}: {check.detail}" for name, check in checks.items() if check.outcome == "failed"]
         raise SmokeError("\n".join(failed), where=record.wheel)
     if gpu and record.gpu and record.gpu.outcome == "skipped":
-        raise SmokeError(
-            record.gpu.detail, where=record.wheel, remedy="run it on a machine with such a GPU, or without --gpu"
-        )
+        elsewhere = "run it on a machine with such a GPU, or without --gpu"
+        remedy = "declare the package's smoke command, and give --matrix" if record.device else elsewhere
+        raise SmokeError(record.gpu.detail, where=record.wheel, remedy=remedy)
