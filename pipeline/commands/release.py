@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, optional_matrix_option
+from pipeline.commands._io import json_option, optional_matrix_option
+from pipeline.commands._release import judge_release, show_release, shown_progress
 
 if TYPE_CHECKING:
     from pipeline.records.plan import Plan
-    from pipeline.records.release import ReleaseJournal, ReleaseRecord
+    from pipeline.records.release import ReleaseJournal
     from pipeline.stores.artifacts import WorkflowRun
 
 _PATH = click.Path(path_type=Path)
@@ -88,11 +89,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     )
     place = record or resume or default_place(asked.tag)
     journal = None if dry_run else Journal(place, asked)
-    done = release(open_store(asked.store), request, progress=journal)
+    with shown_progress(journal) as progress:
+        done = release(open_store(asked.store), request, progress=progress)
     if journal:
         journal.finish()
-    _print(done, as_json)
-    _judge(done, dry_run=dry_run)
+    show_release(done, as_json)
+    judge_release(done, dry_run=dry_run)
 
 
 def _plan(asked: ReleaseJournal) -> Plan | None:
@@ -118,28 +120,3 @@ def _limit(asked: ReleaseJournal) -> int | None:
     from pipeline.declaration import load
 
     return load(Path(asked.matrix)).document.size.limit
-
-
-def _print(done: ReleaseRecord, as_json: bool) -> None:
-    from pipeline.release.show import table
-
-    if as_json:
-        echo_json(done)
-    else:
-        click.echo(table(done))
-
-
-def _judge(done: ReleaseRecord, *, dry_run: bool) -> None:
-    """Raise if a wanted asset is not live; what a dry run only did not send is no failure."""
-    from pipeline.errors import ReleaseIncomplete, ReleaseRefused
-
-    lacking = [a for a in done.assets if not a.live and not (dry_run and a.outcome == "not-sent")]
-    if not lacking:
-        return
-    if done.refused:
-        raise ReleaseRefused(done.refused, where=done.store)
-    raise ReleaseIncomplete(
-        f"{len(lacking)} of {len(done.assets)} wanted assets are not live",
-        where=f"{done.store} {done.tag}",
-        remedy="mend what is listed and run the same command again: only what is missing is sent",
-    )

@@ -34,7 +34,7 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
     A published one comes before any draft; of several drafts the oldest is taken, so that two writers take the same.
     """
     published = [release for release in found if not release.draft]
-    drafts = sorted((r for r in found if r.draft), key=lambda r: (r.created, len(r.id), r.id))
+    drafts = sorted((r for r in found if r.draft), key=lambda r: (len(r.id), r.id))
     if not found:
         return None, ()
     chosen = (published or drafts)[0]

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
+from pipeline.records.build import BuildRecord
 from pipeline.records.release import AssetRecord
-from pipeline.release.sources import Given
+from pipeline.records.smoke import SmokeRecord
 
 
-def release_notes(tag: str, given: Sequence[Given], records: Sequence[AssetRecord]) -> str:
+class Described(Protocol):
+    """A file of the release with its records: one that is given, or one that a manifest tells of."""
+
+    @property
+    def name(self) -> str:
+        """The asset's."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    @property
+    def build(self) -> BuildRecord | None:
+        """How it was built."""
+
+    @property
+    def smoke(self) -> SmokeRecord | None:
+        """What its test saw."""
+
+
+def release_notes(tag: str, given: Sequence[Described], records: Sequence[AssetRecord]) -> str:
     """Markdown. Equal records give equal text."""
     settled = {record.name: record for record in records}
-    wheels = sorted((one for one in given if one.is_wheel), key=lambda one: one.name)
+    wheels = sorted((one for one in given if one.name.endswith(".whl")), key=lambda one: one.name)
     shown = [one for one in wheels if one.name not in settled or settled[one.name].live]
     lines = [f"## {tag}", ""]
     if shown:
@@ -26,14 +48,14 @@ def release_notes(tag: str, given: Sequence[Given], records: Sequence[AssetRecor
     return "\n".join(lines)
 
 
-def _row(one: Given) -> str:
+def _row(one: Described) -> str:
     cell = one.build.cell if one.build else None
     targets = " ".join(cell.targets) if cell else ""
     covers = " ".join(cell.covers) if cell else ""
     return f"| `{one.name}` | {one.size / (1 << 20):.1f} | {targets} | {covers} | {_proof(one)} |"
 
 
-def _proof(one: Given) -> str:
+def _proof(one: Described) -> str:
     smoke = one.smoke
     if smoke is None or smoke.gpu is None or smoke.gpu.outcome != "passed":
         return "not proven"

@@ -50,3 +50,23 @@ def summary(record: ReleaseRecord) -> str:
     live = sum(asset.live for asset in record.assets)
     state = "published" if record.published else "not published"
     return f"{record.tag} in {record.store}: {live} of {len(record.assets)} wanted assets are live; {state}."
+
+
+def markdown(record: ReleaseRecord) -> str:
+    """For the step summary of a workflow: what is not live first, then everything."""
+    lines = [f"### Release `{record.tag}`", "", summary(record), ""]
+    lacking = [asset for asset in record.assets if not asset.live]
+    if lacking:
+        lines += ["| not live | why |", "|---|---|"]
+        lines += [f"| `{asset.name}` | {asset.outcome}: {_cell(asset.reason)} |" for asset in lacking]
+        lines.append("")
+    lines += ["| asset | outcome | size | attempts |", "|---|---|---:|---:|"]
+    lines += [
+        f"| `{asset.name}` | {asset.outcome} | {size_text(asset.size)} | {asset.attempts} |" for asset in record.assets
+    ]
+    lines += ["", *(f"- {_cell(note)}" for note in record.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

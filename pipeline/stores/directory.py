@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Self
 
 from pipeline.errors import UsageError
 from pipeline.records.base import Record
@@ -34,6 +36,7 @@ class DirectoryStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.hidden: frozenset[str] = frozenset()
 
     @property
     def spec(self) -> str:
@@ -53,7 +56,14 @@ class DirectoryStore:
             for place in self.root.iterdir()
             if place.is_dir() and (not place.name.startswith(".") or place.name.startswith(DRAFT))
         ]
+        found = [release for release in found if release.id not in self.hidden]
         return tuple(sorted(found, key=lambda r: (r.created, r.id), reverse=True))
+
+    def without(self, hidden: frozenset[str]) -> Self:
+        """The same store, which does not show releases of these ids among all."""
+        other = copy.copy(self)
+        other.hidden = hidden
+        return other
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The published release of a tag, and its draft."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from pipeline.stores.body import Body
 
@@ -71,6 +71,9 @@ class ReadableStore(Protocol):
 
     def releases(self) -> tuple[RemoteRelease, ...]:
         """All releases and those drafts that may be seen, newest first."""
+
+    def without(self, hidden: frozenset[str]) -> Self:
+        """The same store, which does not show releases of these ids among all."""
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The published release of a tag, if there is one, and then the drafts that can be seen, oldest first."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from pipeline.stores.body import Body
@@ -23,6 +24,7 @@ class GitHubStore:
     def __init__(self, repository: str, requests: Requests) -> None:
         self.repository = repository
         self.requests = requests
+        self.hidden: frozenset[str] = frozenset()
         self._base = f"repos/{repository}"
 
     @property
@@ -68,7 +70,14 @@ class GitHubStore:
 
     def releases(self) -> tuple[RemoteRelease, ...]:
         """All releases and, with a token that may write, the drafts."""
-        return tuple(_release(row) for row in self.requests.pages(f"{self._base}/releases"))
+        found = (_release(row) for row in self.requests.pages(f"{self._base}/releases"))
+        return tuple(release for release in found if release.id not in self.hidden)
+
+    def without(self, hidden: frozenset[str]) -> Self:
+        """The same store, which does not show releases of these ids among all."""
+        other = copy.copy(self)
+        other.hidden = hidden
+        return other
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The published release of a tag, or else its drafts, oldest first: only the list shows those."""
@@ -79,7 +88,7 @@ class GitHubStore:
             if problem.kind is not Kind.GONE:
                 raise
         found = [release for release in self.releases() if release.tag == tag]
-        return tuple(sorted(found, key=lambda r: (r.draft, r.created, len(r.id), r.id)))
+        return tuple(sorted(found, key=lambda r: (r.draft, len(r.id), r.id)))
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All assets, also those that broke off."""
@@ -184,7 +193,7 @@ def _release(row: Any) -> RemoteRelease:
             immutable=bool(row.get("immutable")),
             commit=row.get("target_commitish"),
             prerelease=bool(row.get("prerelease")),
-            created=row.get("created_at") or "",
+            created=row.get("published_at") or row.get("created_at") or "",  # created_at is the commit's date
             url=row.get("html_url"),
             upload_url=row.get("upload_url"),
         )

@@ -13,17 +13,20 @@ from pipeline.records.smoke import Check, SmokeRecord
 FAMILIES = ("sm9x", "sm10x", "sm12x")
 
 
-def wheel_name(family: str) -> str:
-    return f"demo-1.0+cu130.{family}-cp39-abi3-manylinux_2_28_x86_64.whl"
+def wheel_name(family: str, version: str = "1.0") -> str:
+    return f"demo-{version}+cu130.{family}-cp39-abi3-manylinux_2_28_x86_64.whl"
 
 
-def make_wheel(folder: Path, family: str, payload: str = "") -> Path:
+def make_wheel(folder: Path, family: str, payload: str = "", version: str = "1.0") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / wheel_name(family)
+    path = folder / wheel_name(family, version)
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in (
             ("demo/__init__.py", f"family = {family!r}{payload}"),
-            ("demo-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: demo\nVersion: 1.0+cu130.{family}\n"),
+            (
+                f"demo-{version}+cu130.{family}.dist-info/METADATA",
+                f"Metadata-Version: 2.1\nName: demo\nVersion: {version}+cu130.{family}\n",
+            ),
         ):
             archive.writestr(zipfile.ZipInfo(name), text)
     return path
