@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.build.cache import cache_root
@@ -40,8 +41,25 @@ def command_failed(cell: Cell, status: int, log: Path, environ: Mapping[str, str
     )
 
 
-def kept(file: Path, environ: Mapping[str, str], *, name: str) -> Path:
-    """Move a file to fatwheel's cache, in the place of that of an earlier failure; where it is then."""
+@contextmanager
+def output_kept(log: Path, cell: Cell, environ: Mapping[str, str]) -> Iterator[None]:
+    """Keep the output of a command that ended well, where what it left is of no use."""
+    try:
+        yield
+    except BuildError as error:
+        where = kept(log, environ, name=f"{cell.wheel}.build.log")
+        remedy = f"{error.remedy}; the output of the command: {where}"
+        raise BuildError(error.what, where=error.where, remedy=remedy) from error
+
+
+def kept(file: Path, environ: Mapping[str, str], *, name: str) -> str:
+    """Move a file to fatwheel's cache, in the place of that of an earlier failure, and say where it is.
+
+    What keeps it from being kept is said instead: it must not hide the failure that the file is of.
+    """
     folder = cache_root(environ) / "failed"
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.move(file, folder / name))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return str(shutil.move(file, folder / name))
+    except OSError as error:
+        return f"it could not be kept in {folder} ({error.strerror or error})"

@@ -14,7 +14,7 @@ from pipeline.build import origin, product, toolchain
 from pipeline.build.cache import Notify, disk_errors, require_space
 from pipeline.build.engine import Engine
 from pipeline.build.environment import build_python, check_torch
-from pipeline.build.failures import command_failed, kept
+from pipeline.build.failures import command_failed, kept, output_kept
 from pipeline.build.variables import command_fields, compression_flag, environment_variables, filled_command
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
@@ -25,6 +25,7 @@ from pipeline.records.plan import Cell
 _ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one needs far more, and says so itself
 _ANOTHER_DISK = "set TMPDIR to a folder on another disk"
 _DRIVER_FLOOR = "compressed code needs driver 550.54.14 or later, and CUDA 12 itself only 525"
+_NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Job:
 
     def placeholder(self, staging: Path, size: int) -> tuple[Path, BuildRecord]:
         """A wheel of ``size`` bytes with nothing in it, and its record."""
-        draft = self._draft("host", Toolchain(kind="none", release=None, nvcc=None, host_compiler=None))
+        draft = self._draft("host", _NO_TOOLCHAIN)
         stamp = product.stamp_of(self.cell, draft.commit, None)
         wheel = product.faked(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
         record = product.described(wheel, draft.model_copy(update={"placeholder": True}))
@@ -67,28 +68,30 @@ class Job:
         python = build_python(self.package.build, self.cell, environ=self.environ, notify=self.notify)
         check_torch(python, self.cell)
         with _work_folder(self.cell) as work:
-            source = origin.sources(self.declaration, self.package, work, environ=self.environ, notify=self.notify)
-            licences = origin.licences(self.package, source)
-            seconds = self._run(work, wanted, source=source, python=python, tools=tools)
-            report = product.read_report(work / "report.json", self.cell)
-            used = tools.record() if tools else Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
-            draft = self._draft(wanted.engine.name, used).model_copy(
-                update={
-                    "slice": wanted.modules,
-                    "modules": list(report.modules),
-                    "left_out": list(report.left_out),
-                    "seconds": round(seconds, 2),
-                }
-            )
-            stamp = product.stamp_of(self.cell, draft.commit, wanted.modules)
-            if self.package.build.kind == "tree":
-                wheel = product.packed(
-                    work / "out", staging, cell=self.cell, package=self.package, source=source, stamp=stamp,
-                    licences=licences,
-                )  # fmt: skip
-            else:
-                wheel = product.collected(work / "out", staging, cell=self.cell, stamp=stamp)
-            record = product.described(wheel, draft)
+            with disk_errors(work, _ANOTHER_DISK):
+                source = origin.sources(self.declaration, self.package, work, environ=self.environ, notify=self.notify)
+                licences = origin.licences(self.package, source)
+                seconds = self._run(work, wanted, source=source, python=python, tools=tools)
+            with output_kept(work / "build.log", self.cell, self.environ):
+                report = product.read_report(work / "report.json", self.cell)
+                used = tools.record() if tools else _NO_TOOLCHAIN
+                draft = self._draft(wanted.engine.name, used).model_copy(
+                    update={
+                        "slice": wanted.modules,
+                        "modules": list(report.modules),
+                        "left_out": list(report.left_out),
+                        "seconds": round(seconds, 2),
+                    }
+                )
+                stamp = product.stamp_of(self.cell, draft.commit, wanted.modules)
+                if self.package.build.kind == "tree":
+                    wheel = product.packed(
+                        work / "out", staging, cell=self.cell, package=self.package, source=source, stamp=stamp,
+                        licences=licences,
+                    )  # fmt: skip
+                else:
+                    wheel = product.collected(work / "out", staging, cell=self.cell, stamp=stamp)
+                record = product.described(wheel, draft)
             self._judge(wheel, record, work / "build.log")
         return wheel, record
 
@@ -164,7 +167,7 @@ def _work_folder(cell: Cell) -> Iterator[Path]:
     require_space(place, _ROOM, f"the build of {cell.id}", _ANOTHER_DISK)
     with disk_errors(place, _ANOTHER_DISK):
         work = Path(tempfile.mkdtemp(prefix=f"fatwheel-{cell.id}-"))
-        try:
-            yield work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,7 +1,6 @@
 """What is made once: whole or not at all, by one process at a time, with room looked for first."""
 
 import errno
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -88,18 +87,6 @@ def test_room_is_measured_where_a_folder_will_be(tmp_path):
     require_space(tmp_path / "not" / "yet" / "there", 1, "a thing")
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A real file system of one megabyte."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
 def test_a_full_disk_is_said_so_and_nothing_is_left(small_disk):
     with pytest.raises(BuildError, match="the disk is full") as caught:
         make(small_disk / "thing", lambda temporary: (temporary / "big").write_bytes(bytes(2 << 20)))

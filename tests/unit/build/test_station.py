@@ -99,6 +99,15 @@ def test_a_command_that_fails_shows_its_last_words_and_where_the_rest_is(tmp_pat
     assert names(temporary) == []
 
 
+def test_a_cache_that_takes_no_output_does_not_hide_the_failure(tmp_path):
+    own = tmp_path / "cache"
+    own.mkdir()
+    (own / "failed").touch()
+    error = failing(tmp_path, own, "sys.exit('the reason')")
+    assert "the reason" in error.what
+    assert f"it could not be kept in {own}/failed (File exists)" in str(error.remedy)
+
+
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
@@ -116,10 +125,27 @@ def test_a_command_that_is_killed_says_so(tmp_path, cache):
     assert "memory may have run out" in str(error.remedy)
 
 
+def test_a_disk_that_fills_up_under_the_wheel_is_said_so(tmp_path, cache, small_disk):
+    script = GOOD_TREE + "import os\n(place / 'big').write_bytes(os.urandom(2 << 20))"
+    with pytest.raises(BuildError, match="the disk is full") as caught:
+        build(tmp_path, cache, script, out=small_disk / "dist")
+    assert caught.value.status == 4
+    assert str(small_disk) in str(caught.value.where)
+    assert names(small_disk) == []
+
+
+def test_too_little_room_for_a_build_is_said_before_it_begins(tmp_path, cache, small_disk, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    error = failing(tmp_path, cache, GOOD_TREE)
+    assert error.what.startswith("the build of demo needs 200 MB, and 1 MB are free")
+    assert "set TMPDIR to a folder on another disk" in str(error.remedy)
+
+
 def test_a_command_that_leaves_nothing(tmp_path, cache):
     error = failing(tmp_path, cache, "pathlib.Path(out, 'empty').mkdir()")
     assert (error.status, error.what) == (4, "the build command ended well and left nothing")
     assert "fill {out}" in str(error.remedy)
+    assert f"the output of the command: {cache}/failed/{WHEEL}.build.log" in str(error.remedy)
 
 
 def test_a_command_that_leaves_no_wheel(tmp_path, cache):
