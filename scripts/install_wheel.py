@@ -209,7 +209,10 @@ def ask_nvml() -> Machine | None:
 
 
 def _driver_version() -> str | None:
-    told = ask_nvml()
+    try:
+        told = ask_nvml()
+    except AttributeError:
+        return None
     return told.driver if told else None
 
 

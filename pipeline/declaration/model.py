@@ -78,9 +78,6 @@ class Smoke(Model):
     command: list[str] = Field(min_length=1, description="Program and arguments; {python} is the test environment's.")
     requires: list[TemplatedDependency] = Field([], description="Installed beside the wheel for the test.")
     env: dict[Variable, str] = Field({}, description="Environment variables of the test.")
-    provided: list[str] = Field(
-        [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
-    )
 
 
 class Metadata(Model):
@@ -130,6 +127,9 @@ class Package(Model):
     source: Origin = Field(default_factory=lambda: Origin(checkout="."), validate_default=True)
     build: Build
     stamp: list[PathInside] = Field([], description="Files inside the wheel that repeat its version or targets.")
+    provided: list[str] = Field(
+        [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
+    )
     smoke: Smoke | None = None
     metadata: Metadata = Field(default_factory=Metadata)
     publish: Literal["store", "pypi"] = Field("store", description="Where its wheels go. PyPI takes no local labels.")

@@ -78,14 +78,15 @@ def _on(device: Device, bare: Bare, subject: Subject, variables: dict[str, str],
     if not subject.command:
         detail = f"fat binaries loaded: {loaded}; nothing was run: the declaration has no smoke command for it"
         return Ran(Check(outcome="skipped", detail=detail), device, loaded=loaded, without=without)
-    if subject.requires:
-        bare.install(subject.requires, environ)
     values = _fields(bare, subject)
     try:
         command = [fill(part, values) for part in subject.command]
+        requires = [fill(part, values) for part in subject.requires]
         own = {name: fill(value, values) for name, value in subject.env.items()}
     except KeyError as error:
         raise UsageError(f"the smoke command has a field {error} that means nothing here") from None
+    if requires:
+        bare.install(requires, environ)
     answer = run(command, env=variables | own, cwd=bare.work, timeout=_COMMAND_SECONDS)
     if answer.status != 0:
         raise SmokeError(f"{' '.join(subject.command)} {answer.ended}:\n{answer.tail}")

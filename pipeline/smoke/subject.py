@@ -68,7 +68,7 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         command=tuple(smoke.command) if smoke else (),
         requires=tuple(filled(smoke.requires, cell) if cell else smoke.requires) if smoke else (),
         env=dict(smoke.env) if smoke else {},
-        provided=tuple(smoke.provided) if smoke else (),
+        provided=tuple(package.provided) if package else (),
         cell=cell,
     )
 
