@@ -162,7 +162,14 @@ def _load(bare: Bare, code: Mapping[str, Sequence[int]], variables: Mapping[str,
 
 
 def _fields(bare: Bare, subject: Subject) -> dict[str, str]:
-    values = {"python": str(bare.python), "scripts": str(scripts()), "full_version": str(subject.name.version)}
+    version = subject.name.version
+    values = {
+        "python": str(bare.python),
+        "scripts": str(scripts()),
+        "version": version.public,
+        "full_version": str(version),
+        "local": version.local or "",
+    }
     cell = subject.cell
     if cell is None:
         return values
@@ -170,8 +177,6 @@ def _fields(bare: Bare, subject: Subject) -> dict[str, str]:
         **axis_fields(cell.axes),
         "targets": " ".join(cell.targets),
         "covers": " ".join(cell.covers),
-        "local": cell.local_version or "",
-        "version": cell.version,
         "family": cell.family or "",
         "cuda": cell.cuda or "",
         "toolkit": cell.toolkit or "",

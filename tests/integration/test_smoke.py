@@ -332,7 +332,7 @@ def test_the_smoke_command_has_its_requirements_and_variables_and_no_secrets(tmp
     helper = wheel(tmp_path, {"helper.py": ""}, name="helper", version="2.0", tags="py3-none-any", stamped=False)
     asked = "import helper, os; assert os.environ['MODE'] == 'no jit' and 'TOKEN' not in os.environ; print('fine')"
     environ = driver() | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(helper.parent), "TOKEN": "hush"}
-    command = package("{python}", "-c", asked, requires=["helper>={full_version}"], MODE="no jit")
+    command = package("{python}", "-c", asked, requires=["helper>={version}"], MODE="no jit")
     record = smoke_wheel(coded, gpu=True, package=command, environ=environ)
     assert record.gpu.outcome == "passed", record.gpu.detail
 
