@@ -142,7 +142,10 @@ class Cuda(Model):
     """One CUDA label: its toolkit and what is compiled for each CPU architecture."""
 
     toolkit: Release = Field(description='The toolkit release, in quotes: "13.0".')
-    targets: dict[Arch, Targets] = Field(min_length=1, description="GPU targets for each CPU architecture.")
+    targets: dict[Arch, Targets] = Field(
+        min_length=1,
+        description="GPU targets for each CPU architecture, in any spelling. Machine code alone, but for +PTX.",
+    )
     image: dict[Arch, str] = Field({}, description="Container image for each CPU architecture, by digest.")
     compress: Literal["size", "balance", "speed", "none"] | None = Field(
         None, description="nvcc's --compress-mode; needs toolkit 12.8 or later."

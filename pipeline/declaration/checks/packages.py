@@ -17,11 +17,14 @@ from pipeline.declaration.tree import Tree
 from pipeline.errors import Problem, UsageError
 from pipeline.targets import Target, render
 
+# An axis may be called python: in commands, {python} is then the interpreter of that version.
+_RESERVED: frozenset[str] = (COMMAND_FIELDS | NAME_FIELDS | {"target"}) - {"python"}
+
 
 def check_axes(document: Document, source: Source, broken: frozenset[str]) -> Iterator[Problem]:
     """Further axes: their names, their values, and whether anything is built over them."""
     for name, values in document.axes.items():
-        if name in COMMAND_FIELDS or name in NAME_FIELDS or name == "target":
+        if name in _RESERVED:
             yield source.problem(("axes", name), f"'{name}' is a name that fatwheel uses itself", "rename it", key=True)
         if not values:
             yield source.problem(("axes", name), f"the axis {name} has no values", "name at least one")
