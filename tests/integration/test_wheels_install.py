@@ -1,0 +1,96 @@
+"""Wheels that fatwheel packs, installed by the real pip and uv."""
+
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.wheels.names import WheelName
+from pipeline.wheels.pack import pack, placeholder, stamp_wheel
+from tests.unit.wheels.synthetic import VERSION, library, rezip, stamp
+
+pytestmark = pytest.mark.integration
+
+TAGS = f"py3-none-linux_{platform.machine()}"
+
+
+def pip(wheel: Path, folder: Path) -> list[str]:
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile"]
+    return [*command, "--target", str(folder), str(wheel)]
+
+
+def uv(wheel: Path, folder: Path) -> list[str]:
+    tool = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if not tool:
+        pytest.skip("no uv")
+    return [tool, "pip", "install", "--no-index", "--no-deps", "--no-cache", "--target", str(folder), str(wheel)]
+
+
+@pytest.fixture(params=[pip, uv], ids=["pip", "uv"])
+def install(request, tmp_path):
+    def installed(wheel: Path) -> Path:
+        folder = tmp_path / "site"
+        done = subprocess.run(request.param(wheel, folder), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    return installed
+
+
+def version_of(folder: Path) -> str:
+    code = "import demo_jit, importlib.metadata as m; print(demo_jit.__version__, m.version('demo-jit'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    imported, said = done.stdout.split()
+    assert imported == said
+    return said
+
+
+def packed(tmp_path) -> tuple[Path, dict[str, bytes]]:
+    files = {
+        "demo_jit/__init__.py": f'__version__ = "{VERSION}"\n'.encode(),
+        "demo_jit/k.so": library("120f"),
+        "demo_jit/bin/tool": b"#!/bin/sh\nexit 0\n",
+        "demo_jit/data, with comma.txt": "ä\n".encode(),
+    }
+    for name, data in files.items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (tmp_path / "tree/demo_jit/bin/tool").chmod(0o755)
+    (tmp_path / "LICENSE").write_text("As you like.\n")
+    wheel = pack(
+        tmp_path / "tree", tmp_path, distribution="demo-jit", version=VERSION, tags=TAGS, stamp=stamp(),
+        licenses=[tmp_path / "LICENSE"], metadata={"requires_python": ">=3.9", "license-expression": "MIT"},
+    )  # fmt: skip
+    return wheel, files
+
+
+def test_a_packed_wheel_installs_as_it_was(tmp_path, install):
+    wheel, files = packed(tmp_path)
+    folder = install(wheel)
+    assert {name: (folder / name).read_bytes() for name in files} == files
+    assert (folder / "demo_jit/bin/tool").stat().st_mode & 0o111
+    assert version_of(folder) == VERSION
+    info = folder / WheelName.parse(wheel.name).dist_info
+    assert (info / "licenses/LICENSE").read_text() == "As you like.\n"
+    assert (info / "fatwheel.json").exists()
+
+
+def test_a_stamped_wheel_installs(tmp_path, install):
+    wheel, files = packed(tmp_path)
+    bare = rezip(wheel, lambda members: members.pop(f"{WheelName.parse(wheel.name).dist_info}/fatwheel.json"))
+    folder = install(stamp_wheel(bare, tmp_path / "stamped", stamp()))
+    assert {name: (folder / name).read_bytes() for name in files} == files
+    assert version_of(folder) == VERSION
+
+
+@pytest.mark.parametrize("size", [5000, 50_000_001])
+def test_a_placeholder_installs(tmp_path, install, size):
+    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", stamp=stamp(), size=size, import_name="demo_jit")
+    assert wheel.stat().st_size == size
+    folder = install(wheel)
+    assert version_of(folder) == VERSION
+    assert set((folder / "demo_jit/placeholder.bin").read_bytes()) == {0}
