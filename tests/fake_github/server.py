@@ -166,7 +166,13 @@ class Handler(BaseHTTPRequestHandler):
                 release = state.releases.get(int(pieces[1])) if pieces[1].isdigit() else None
                 site.concurrent += 1
                 site.most_concurrent = max(site.most_concurrent, site.concurrent)
-            self.entry |= {"route": "upload", "name": name, "attempt": attempt, "at": self.site.clock.wall()}
+            self.entry |= {
+                "route": "upload",
+                "name": name,
+                "attempt": attempt,
+                "bytes": 0,
+                "at": self.site.clock.wall(),
+            }
             try:
                 if release is None:
                     self.answer(*NOT_FOUND, drain=True)
@@ -175,7 +181,6 @@ class Handler(BaseHTTPRequestHandler):
                 self.entry["fault"] = fault.kind if fault else ""
                 receive(self, release, name, self.query.get("label"), fault)
             finally:
-                self.entry["bytes"] = self.read_bytes
                 with state.lock:
                     site.concurrent -= 1
             return
@@ -242,6 +247,7 @@ class Handler(BaseHTTPRequestHandler):
                 raise Dropped
             left -= len(chunk)
             self.read_bytes += len(chunk)
+            self.entry["bytes"] = self.read_bytes
             if self.site.slow:
                 self.site.going.wait(len(chunk) / self.site.slow)
             yield chunk

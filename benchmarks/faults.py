@@ -1,0 +1,109 @@
+"""The fault matrix: every kind of fault at every attempt, with outcome, requests made and bytes sent.
+
+``python benchmarks/faults.py [--json FILE]``; then twelve assets of which some meet a fault, and three hundred with
+sidecars under the secondary limits. All on a virtual clock, over real sockets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from pipeline.records.release import ReleaseRecord
+from tests.fake_github.clock import START, VirtualClock
+from tests.fake_github.faults import ASSET_FAULTS, RELEASE_FAULTS, UPLOAD_FAULTS, Fault
+from tests.fake_github.server import Site
+from tests.fake_github.workshop import check_server, make_files, outcomes, run
+
+SIZE = 200_000  # bytes of the asset that meets the fault
+POSITIONS = ("first", "second", "always")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the rows there too")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [cell(Path(folder), kind, at) for kind in kinds() for at in POSITIONS]
+        print(f"{'fault':<16} {'attempt':<7} {'outcome':<9} {'others':<8} {'requests':>8} {'uploads':>7} {'sent':>5}")
+        for row in rows:
+            print(
+                "{fault:<16} {attempt:<7} {outcome:<9} {others:<8} {requests:>8} {uploads:>7} {ratio:>5.2f}".format(
+                    **row
+                )
+            )
+        twelve(Path(folder))
+        many(Path(folder))
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def kinds() -> tuple[str, ...]:
+    return (*UPLOAD_FAULTS, *ASSET_FAULTS, *RELEASE_FAULTS)
+
+
+def cell(folder: Path, kind: str, at: str) -> dict[str, object]:
+    files = make_files(folder, {"a.bin": 1000, "victim.bin": SIZE, "z.bin": SIZE + 1})
+    faults = {
+        "first": [Fault(kind, "victim.bin", attempt=1)],
+        "second": [Fault("502-middle", "victim.bin", attempt=1), Fault(kind, "victim.bin", attempt=2)],
+        "always": [Fault(kind, "victim.bin", times=0)],
+    }[at]
+    with Site(clock=VirtualClock(), faults=faults) as site:
+        record = run(site, *files)
+        check_server(site, record, files)
+        mine = [entry for entry in site.uploads() if entry["name"] == "victim.bin"]
+        others = all(a.live for a in record.assets if a.name in {"a.bin", "z.bin"})
+        return {
+            "fault": kind, "attempt": at, "outcome": outcomes(record)["victim.bin"],
+            "others": "live" if others else "not all", "requests": len(site.state.log), "uploads": len(mine),
+            "ratio": sum(entry["bytes"] for entry in mine) / SIZE,
+        }  # fmt: skip
+
+
+def twelve(folder: Path) -> None:
+    good = make_files(folder / "twelve", {f"w{n:02}.bin": 8 << 20 for n in range(11)})
+    fat = folder / "twelve" / "w99.bin"
+    with fat.open("wb") as file:
+        file.truncate(1 << 31)
+    faults = [Fault("rst", "w03.bin", at=0.5), Fault("502-committed", "w05.bin")]
+    with Site(clock=VirtualClock(), faults=faults) as site:
+        site.state.add_asset(site.state.add_release("v1"), "w07.bin")
+        record = run(site, *good, fat)
+        check_server(site, record, good)
+        needed = sum(asset.size or 0 for asset in record.assets if asset.live)
+        cost = sum(entry["bytes"] for entry in site.uploads() if entry["fault"] == "rst")
+        sent = sum(entry["bytes"] for entry in site.uploads())
+        told(record, f"twelve assets: {(sent - cost) / needed:.3f} times the needed bytes, beyond what the reset cost")
+
+
+def many(folder: Path) -> None:
+    files = make_files(folder / "many", {f"f{n:03}.bin": 100 for n in range(300)})
+    files += make_files(folder / "many", {f"f{n:03}.bin.sig": 10 for n in range(300)})
+    for say in (True, False):
+        with Site(clock=VirtualClock(), limits={"minute": 60, "hour": 400, "say": say}) as site:
+            start = time.perf_counter()
+            record = run(site, *files)
+            check_server(site, record, files)
+            hours = (site.clock.wall() - START) / 3600
+            told(
+                record,
+                f"300 with sidecars, 60 writes a minute and 400 an hour, Retry-After {'said' if say else 'not said'}: "
+                f"{site.limiter.refused} refusals, {hours:.1f} virtual hours, {time.perf_counter() - start:.0f} s",
+            )
+
+
+def told(record: ReleaseRecord, text: str) -> None:
+    live = sum(asset.live for asset in record.assets)
+    lacking = ", ".join(asset.name for asset in record.assets if not asset.live) or "none"
+    print(f"{text}; {live} of {len(record.assets)} live, lacking: {lacking}; published: {record.published}")
+
+
+if __name__ == "__main__":
+    main()
