@@ -21,6 +21,7 @@ _LIMIT = 100_000  # values in one file, aliases counted at each place: far above
 
 # What readers of YAML take for something else than text: by 1.1, as PyYAML tags it, and the numbers that 1.2 adds.
 _SORTS: dict[str, str] = {"int": "a number", "float": "a number", "bool": "a truth value", "timestamp": "a date"}
+_TAGS = {"str", "int", "float", "bool", "null", "timestamp", "seq", "map", "merge", "value"}
 _NUMBER_1_2 = re.compile(r"[-+]?(0o[0-7]+|0x[0-9a-fA-F]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)")
 
 
@@ -159,8 +160,10 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     if id(node) in above:
         source.problems.append(source.problem(path, "an alias that holds itself"))
         return None
-    if not node.tag.startswith("tag:yaml.org,2002:"):
-        source.problems.append(source.problem(path, f"the tag {node.tag} means nothing here", "write the plain value"))
+    if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
+        source.problems.append(
+            source.problem(path, f"the tag {_shown(node.tag)} means nothing here", "write the plain value")
+        )
         return None
     inside = above | {id(node)}
     if isinstance(node, yaml.SequenceNode):
@@ -177,6 +180,11 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     if sort and isinstance(value, str):
         source.problems.append(_ambiguous(source, node, f"{node.value} is {sort} to some readers of YAML"))
     return value
+
+
+def _shown(tag: str) -> str:
+    """A tag as it is written: ``!!set``."""
+    return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 def _other_sort(node: yaml.ScalarNode) -> str | None:

@@ -17,7 +17,7 @@ from pipeline.errors import Problem
 
 def suggest(text: str, allowed: list[str]) -> str | None:
     """The remedy for a near miss, else the list of what is allowed."""
-    near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.7)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"allowed: {', '.join(allowed)}" if allowed else None
@@ -124,15 +124,23 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     }.get(kind)
     if wanted:
         shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
-        keys = allowed_keys(path)
-        return source.problem(
-            path, f"{_spoken(path)} is {shown}, not {wanted}", f"keys: {', '.join(keys)}" if keys else None
-        )
+        return source.problem(path, f"{_spoken(path)} is {shown}, not {wanted}", _remedy(kind, path, given))
     if kind in {"too_short", "string_too_short"}:
-        return source.problem(path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else None)
+        return source.problem(
+            path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else "write it out"
+        )
     if kind == "greater_than_equal":
         return source.problem(path, f"{_spoken(path)} is {given}", f"write {context['ge']} or more")
     return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
+
+
+def _remedy(kind: str, path: Path, given: Any) -> str | None:
+    if kind == "int_type":
+        return f"write {given}, without quotes" if isinstance(given, str) and given.isdigit() else "write a number"
+    if kind == "list_type":
+        return f"write [{given}]" if isinstance(given, str) else "begin each item with -"
+    keys = allowed_keys(path)
+    return f"keys: {', '.join(keys)}" if keys else "write NAME: VALUE" if kind == "dict_type" else None
 
 
 def _shape(given: Any) -> str:

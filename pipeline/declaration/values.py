@@ -49,10 +49,8 @@ def _version(value: str) -> str:
 def _requirement(value: str) -> str:
     try:
         Requirement(value)
-    except InvalidRequirement as error:
-        raise wrong(
-            f"'{value}' is not a requirement: {str(error).splitlines()[0]}", "write it like numpy>=1.24"
-        ) from None
+    except InvalidRequirement:
+        raise wrong(f"'{value}' is not a requirement", "write it like numpy or numpy>=1.24") from None
     return value
 
 

@@ -40,6 +40,7 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
         "wheel": ("file name", "put the axis that tells them apart into local:, tag: or name:"),
     }
     reported: set[frozenset[int]] = set()
+    places: dict[tuple[str, int], int] = {}
     for what, (spoken, remedy) in remedies.items():
         owners: dict[str, list[tuple[int, Made]]] = defaultdict(list)
         for number, one in enumerate(everything.made):
@@ -50,6 +51,9 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
                 continue
             reported.add(numbers)
             last = sharers[-1][1]
+            places[what, last.place] = places.get((what, last.place), 0) + 1
+            if places[what, last.place] > 1:  # one says enough: the others have the same cause
+                continue
             names = dict.fromkeys(f"{m.package.name} {m.cell.id}" if what == "id" else m.cell.id for _, m in sharers)
             who = " and ".join([*list(names)[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
             text = f"{who} share the {spoken} {getattr(last.cell, what)}"
@@ -59,23 +63,23 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
 def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
     """Labels that are not in normal form, labels on the way to PyPI, Python tags that are none, packages of no cell."""
     source = declaration.source
-    seen: set[tuple[str, int, str]] = set()
+    seen: set[tuple[str, int]] = set()
     for one in everything.made:
         path: Path = ("packages", one.place)
         local, tag = one.cell.local_version or "", "-".join(one.cell.wheel.rsplit("-", 3)[1:3])
-        if local and ("local", one.place, local) not in seen:
-            seen.add(("local", one.place, local))
+        if local and ("local", one.place) not in seen:
             normal = _normal_label(local)
             if normal != local:
+                seen.add(("local", one.place))
                 remedy = f"write what gives {normal}" if normal else "use small letters, digits and dots"
                 what = f"'{local}' is not a local label as pip and uv write it"
                 yield source.problem((*path, "local"), what, remedy)
-        if local and one.package.publish == "pypi" and ("pypi", one.place, "") not in seen:
-            seen.add(("pypi", one.place, ""))
+        if local and one.package.publish == "pypi" and ("pypi", one.place) not in seen:
+            seen.add(("pypi", one.place))
             what = f"PyPI takes no wheel with a local label, and {one.cell.id} has +{local}"
             yield source.problem((*path, "publish"), what, 'write local: "", or publish: store')
-        if one.cell.wheel.endswith(".whl") and not _PYTHON_TAG.fullmatch(tag) and ("tag", one.place, "") not in seen:
-            seen.add(("tag", one.place, ""))
+        if one.cell.wheel.endswith(".whl") and not _PYTHON_TAG.fullmatch(tag) and ("tag", one.place) not in seen:
+            seen.add(("tag", one.place))
             dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
             remedy = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
             yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", remedy)
@@ -142,7 +146,9 @@ def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Probl
         path: Path = ("must_cover", place)
         if not groups:
             what = f"'{promise.cells}' matches no CUDA cell"
-            yield source.problem((*path, "cells"), what, near(promise.cells, [c.id for c in everything.cells]))
+            yield source.problem(
+                (*path, "cells"), what, near(promise.cells, [c.id for c in everything.cells if c.targets])
+            )
         for group, covered in groups.items():
             missing = [str(c) for c in promise.capabilities if str(c) not in covered]
             if missing:

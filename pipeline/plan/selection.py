@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+from os.path import commonprefix
 
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Channel
@@ -39,7 +40,10 @@ def selected(everything: Expansion, name: ChannelName, channel: Channel) -> tupl
 def near(pattern: str, ids: list[str]) -> str:
     """What a glob that matches nothing may have meant."""
     close = difflib.get_close_matches(pattern, ids, n=1, cutoff=0.6)
-    return f"did you mean '{close[0]}'?" if close else f"ids look like {ids[0]}" if ids else "there are no cells"
+    if close or not ids:
+        return f"did you mean '{close[0]}'?" if close else "there are no cells"
+    likest = max(ids, key=lambda one: len(commonprefix([pattern, one])))  # noqa: RUF071 - of text, not of paths
+    return f"ids look like {likest}"
 
 
 def unknown_cell(text: str, known: list[str], channel: str | None = None) -> UsageError:

@@ -30,6 +30,8 @@ def check_channels(document: Document, source: Source) -> Iterator[Problem]:
         path: Path = ("channels", name)
         yield from check_fields(source, (*path, "tag"), channel.tag, TAG_FIELDS)
         held = set(fields(channel.tag))
+        if held - TAG_FIELDS:
+            continue
         if name == "release" and "version" not in held:
             yield source.problem((*path, "tag"), "every release would have the same tag", "put {version} into it")
         if name == "nightly" and not held & {"version", "date"}:

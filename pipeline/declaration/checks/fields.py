@@ -10,14 +10,16 @@ from pipeline.declaration.structure import suggest
 from pipeline.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, fields
 from pipeline.errors import Problem
 
+_NONE = "no field can stand here: per holds no axis that gives one"
+
 
 def check_fields(source: Source, path: Path, template: str, allowed: set[str] | frozenset[str]) -> Iterator[Problem]:
     """Unknown names, and braces that are alone."""
-    for name in fields(template):
+    for name in dict.fromkeys(fields(template)):
         if name in ("{", "}"):
             yield source.problem(path, f"a lone '{name}' in '{template}'", f"write {name * 2} for the brace itself")
         elif name not in allowed:
-            yield source.problem(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)))
+            yield source.problem(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)) or _NONE)
 
 
 def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Problem]:

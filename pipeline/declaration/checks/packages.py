@@ -15,7 +15,7 @@ from pipeline.declaration.structure import suggest
 from pipeline.declaration.templates import COMMAND_FIELDS, NAME_FIELDS
 from pipeline.declaration.tree import Tree
 from pipeline.errors import Problem, UsageError
-from pipeline.targets import Target, render
+from pipeline.targets import Target, render, toolkit
 
 # An axis may be called python: in commands, {python} is then the interpreter of that version.
 _RESERVED: frozenset[str] = (COMMAND_FIELDS | NAME_FIELDS | {"target"}) - {"python"}
@@ -26,6 +26,7 @@ def check_axes(document: Document, source: Source, broken: frozenset[str]) -> It
     for name, values in document.axes.items():
         if name in _RESERVED:
             yield source.problem(("axes", name), f"'{name}' is a name that fatwheel uses itself", "rename it", key=True)
+            continue
         if not values:
             yield source.problem(("axes", name), f"the axis {name} has no values", "name at least one")
         for place, value in enumerate(values):
@@ -157,9 +158,15 @@ def _expressible(document: Document, package: Package, source: Source, broken: f
         for label, cuda in document.cuda.items()
         for arch, targets in cuda.targets.items()
     ]
-    bases = [(("families", n, "base"), n, f.base) for n, f in document.families.items() if f.base and by_family]
+    bases = [
+        (("families", name, "base"), name, tuple(t for t in family.base or () if t.major not in family.majors))
+        for name, family in document.families.items()
+        if by_family
+    ]
     for where, spoken, targets in [*lists, *bases]:
         for target in targets:
+            if where[0] == "cuda" and not toolkit(document.cuda[where[1]].toolkit).compiles(target):
+                continue
             if by_family and target.major not in held and where[0] == "cuda":
                 remedy = f"add major {target.major} to a family, or leave {target} out"
                 yield at_target(source, where, target, f"{spoken}: {target} belongs to no family", remedy)
@@ -180,5 +187,5 @@ def _refusals(target: Target, package: Package) -> Iterator[UsageError]:
     if package.build.suffix_from and target.major >= package.build.suffix_from and not target.suffix:
         yield UsageError(
             f"{target} has no suffix, and the sources need one from major {package.build.suffix_from} on",
-            remedy=f"write {target.code}a, or f for its family",
+            remedy="write the a or f that is meant",
         )
