@@ -24,7 +24,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--plan", "plan_file", type=_PATH, help="A plan's JSON: what it names and was not given is missing.")
 @click.option("--from", "run", metavar="run:ID", help="A workflow run, whose artifacts hold the wheels.")
 @optional_matrix_option
-@click.option("--commit", metavar="SHA", envvar="GITHUB_SHA", help="The commit that the tag is made of.")
+@click.option("--commit", metavar="SHA", help="The commit that the tag is made of; on Actions the run's own.")
 @click.option("--draft", is_flag=True, help="Leave it a draft.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; send nothing.")
 @click.option("--no-metadata", is_flag=True, help="Send no X.whl.metadata beside the wheels.")
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         files=[str(file.absolute()) for file in files] or (before.files if before else []),
         plan=str(plan_file.absolute()) if plan_file else before.plan if before else None,
         matrix=str(matrix.absolute()) if matrix else before.matrix if before else None,
-        commit=commit or (before.commit if before else None),
+        commit=commit or (before.commit if before else _own_commit(store)),
         draft=draft or bool(before and before.draft),
         metadata=not no_metadata and (before is None or before.metadata),
         run=run or (before.run if before else None),
@@ -86,6 +86,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         replace=frozenset(asked.replace),
         hashed=tuple(asked.hashed),
         run=_run(asked),
+        release_id=asked.release_id,
     )
     place = record or resume or default_place(asked.tag)
     journal = None if dry_run else Journal(place, asked)
@@ -101,6 +102,16 @@ def _plan(asked: ReleaseJournal) -> Plan | None:
     from pipeline.records.plan import Plan
 
     return Plan.read(Path(asked.plan)) if asked.plan else None
+
+
+def _own_commit(store: str | None) -> str | None:
+    """GITHUB_SHA, where the release goes to the repository that the run is of: others have no such commit."""
+    import os
+
+    kind, _, place = (store or "").partition(":")
+    if kind == "github" and place.lower() != os.environ.get("GITHUB_REPOSITORY", "").lower():
+        return None
+    return os.environ.get("GITHUB_SHA") or None
 
 
 def _run(asked: ReleaseJournal) -> WorkflowRun | None:

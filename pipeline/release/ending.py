@@ -36,6 +36,9 @@ class Ending:
         ours = {r.name: r.sha256 for r in records.values() if r.live and r.sha256}
         try:
             now = self._listing(ours)
+            if strangers := sorted(set(now) - set(records) - set(GENERATED)):
+                shown = ", ".join(strangers[:5]) + (" ..." if len(strangers) > 5 else "")
+                notes.append(f"{len(strangers)} more in the release, which this run did not ask for: {shown}")
             earlier = None
             there = now.get(MANIFEST)
             if there is not None and there.whole and there.size <= LARGEST_MANIFEST:

@@ -15,7 +15,8 @@ from pipeline.stores.artifacts import WorkflowRun
 class ReleaseRequest:
     """The files and what is to become of them. ``size_limit`` in bytes; None is the plan's or the store's own.
 
-    ``run`` gives the artifacts of a workflow run, besides the files.
+    ``run`` gives the artifacts of a workflow run, besides the files; ``release_id`` is the release that an earlier
+    run wrote to, which a list may not show yet.
 
     Without a plan the completeness is ``partial``: what passed is published, and the rest is told.
     """
@@ -31,6 +32,7 @@ class ReleaseRequest:
     metadata: bool = True
     replace: frozenset[str] = frozenset()
     run: WorkflowRun | None = None
+    release_id: str | None = None
     hashed: tuple[HashedFile, ...] = field(default=())
 
     @property

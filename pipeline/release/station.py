@@ -39,6 +39,9 @@ def release(
     once, before anything is sent; what happens after that is in the record.
     """
     given = preflight(request.files) if request.files or not request.run else ()
+    unknown = sorted(request.replace - {one.name for one in given})
+    if unknown and not request.run:
+        raise UsageError(f"{', '.join(unknown)}: to be replaced, and not among the files", where="--replace")
     return Run(store, request, policy or Policy(), clock or Clock(), progress or Silence()).run(given)
 
 
@@ -80,7 +83,7 @@ class Run:
         patience = self.counter.patience
         try:
             self.notes += patience().retrying()(self.store.check, request.tag, request.commit)
-            found, notes = choose(self.counter.find(request.tag), request.commit)
+            found, notes = choose(self._candidates(), request.commit)
             self.notes += notes
             present = patience().retrying()(self.store.assets, found) if found else ()
             self._count(parts, present)
@@ -96,6 +99,13 @@ class Run:
             return self._compare(found, present, jobs)
         release, made = self._open(found, jobs, given)
         return self._carry_out(release, made, jobs, given, intake)
+
+    def _candidates(self) -> tuple[RemoteRelease, ...]:
+        found = self.counter.find(self.request.tag)
+        if found or self.request.release_id is None:
+            return found
+        known = self.counter.patience().retrying()(self.store.by_id, self.request.release_id)
+        return (known,) if known and known.tag == self.request.tag else ()
 
     def _open(
         self, found: RemoteRelease | None, jobs: Sequence[Job], given: Sequence[Given]

@@ -71,6 +71,11 @@ class DirectoryStore:
         places = (self.root / tag, self.root / f"{DRAFT}{tag}")
         return tuple(self._release(place, tag) for place in places if place.is_dir())
 
+    def by_id(self, release_id: str) -> RemoteRelease | None:
+        """One release by its folder's name."""
+        place = self.root / release_id
+        return self._release(place, release_id.removeprefix(DRAFT)) if place.is_dir() else None
+
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All files of a release by name; no digests, which `digest` finds."""
         found = []

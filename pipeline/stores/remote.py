@@ -78,6 +78,9 @@ class ReadableStore(Protocol):
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The published release of a tag, if there is one, and then the drafts that can be seen, oldest first."""
 
+    def by_id(self, release_id: str) -> RemoteRelease | None:
+        """One release by its id, also a draft that a list does not show yet; None if there is none."""
+
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All assets of a release, half-uploaded ones too, by name."""
 

@@ -66,7 +66,11 @@ class Routes:
 
     def list_releases(self) -> Answer:
         newest = sorted(self.state.releases.values(), key=lambda r: -r.id)
-        visible = [r for r in newest if not r.draft or (self.state.may_write and self.handler.writer)]
+        late = {r.id for r in newest if r.hidden}
+        for release in newest:
+            release.hidden = max(0, release.hidden - 1)
+        mine = self.state.may_write and self.handler.writer
+        visible = [r for r in newest if r.id not in late and (not r.draft or mine)]
         return 200, self._page([self.shapes.release(r) for r in visible])
 
     def create(self) -> Answer:

@@ -210,7 +210,9 @@ class Handler(BaseHTTPRequestHandler):
             raise Dropped
         with site.state.lock:
             status, document = getattr(Routes(self), function)(**held)
-        if kind == "502-committed":
+        if fault and kind == "late-committed" and route == "create":
+            site.state.releases[document["id"]].hidden = int(fault.seconds)
+        if kind in {"502-committed", "late-committed"}:
             self.answer(502, {"message": "Server Error"})
         elif kind == "cut-201":
             self.answer(status, '{"id": 1, "na')

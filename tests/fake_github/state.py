@@ -38,6 +38,7 @@ class Release:
     created: str
     published: str | None = None
     immutable: bool = False
+    hidden: int = 0  # lists that do not show it yet
     assets: dict[int, Asset] = field(default_factory=dict)
 
 

@@ -353,3 +353,47 @@ def test_a_killed_run_resumes_from_its_record(tmp_path: Path) -> None:
         twice = [e["name"] for e in fake.uploads() if e.get("status") == 201]
         assert sorted(twice) == sorted(set(twice)), "an asset was sent again"
         assert {outcomes(record)[name] for name in done} == {"identical"}
+
+
+def test_a_draft_that_no_list_shows_yet_is_known_from_the_record(files: list[Path]) -> None:
+    with site() as fake:
+        run(fake, *files[:2], draft=True)
+        draft = the_release(fake)
+        draft.hidden = 100
+        assert run(fake, *files, release_id=str(draft.id)).published
+        assert the_release(fake) is draft
+
+
+def test_a_draft_whose_making_was_not_answered_gets_no_twin(files: list[Path]) -> None:
+    with site(faults=[Fault("late-committed", route="create", seconds=3)]) as fake:
+        record = run(fake, *files)
+        assert record.published
+        assert len(fake.state.releases) == 1
+        assert [e["route"] for e in fake.state.log].count("create") == 1
+
+
+def test_a_digest_that_comes_late_is_waited_for(files: list[Path]) -> None:
+    with site(faults=[Fault("null-digest", times=0)]) as fake:
+        assert run(fake, *files).published
+        assert not [entry for entry in fake.state.log if entry["route"] == "blob"]
+
+
+def test_ctrl_c_ends_soon_and_keeps_what_is_there(tmp_path: Path) -> None:
+    files = make_files(tmp_path / "dist", {f"f{n}.bin": 3_000_000 + n for n in range(4)})
+    with Site() as fake:
+        fake.slow = 1_000_000.0
+        environment = os.environ | {"GITHUB_TOKEN": "secret-token", "GITHUB_API_URL": fake.api_url}
+        asked = ["--store", "github:octo/wheels", "--tag", "v1", "--record", str(tmp_path / "run.json")]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline", "release", *asked, *map(str, files)],
+            cwd=Path.cwd(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        until = time.monotonic() + 60
+        while not any(e["bytes"] > 500_000 for e in fake.uploads()) and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+        assert "secret-token" not in errors + (tmp_path / "run.json").read_text()
+        assert the_release(fake).draft

@@ -17,6 +17,9 @@ from pipeline.stores.remote import RemoteAsset, RemoteRelease, Rules
 NOTES_LIMIT = 120_000
 """Characters. GitHub refuses a release's text of more than 125,000."""
 
+DIGEST_WAITS = (0.0, 1.0, 2.0, 4.0)
+"""Seconds before each look for a digest: it was seen to come a little after the asset."""
+
 
 class GitHubStore:
     """One repository's releases. JSON is read raw: a schema would refuse a half-uploaded asset."""
@@ -25,6 +28,7 @@ class GitHubStore:
         self.repository = repository
         self.requests = requests
         self.hidden: frozenset[str] = frozenset()
+        self._mute = False  # the server keeps no digests
         self._base = f"repos/{repository}"
 
     @property
@@ -90,6 +94,15 @@ class GitHubStore:
         found = [release for release in self.releases() if release.tag == tag]
         return tuple(sorted(found, key=lambda r: (r.draft, len(r.id), r.id)))
 
+    def by_id(self, release_id: str) -> RemoteRelease | None:
+        """One release, a draft too."""
+        try:
+            return _release(self.requests.json("GET", f"{self._base}/releases/{quote(release_id, safe='')}"))
+        except StoreFailure as problem:
+            if problem.kind is Kind.GONE:
+                return None
+            raise
+
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All assets, also those that broke off."""
         rows = self.requests.pages(f"{self._base}/releases/{release.id}/assets")
@@ -101,10 +114,14 @@ class GitHubStore:
         return self.requests.stream(f"{self._base}/releases/assets/{asset.id}")
 
     def digest(self, asset: RemoteAsset) -> str:
-        """What GitHub says; an older server says nothing, and the asset is read."""
-        if asset.digest is None:
-            asset = _asset(self.requests.json("GET", f"{self._base}/releases/assets/{asset.id}"), draft=True)
-        return asset.digest or f"sha256:{stream_digest(self.read(asset))}"
+        """What GitHub says, for which a new asset may have to wait; an older server says nothing: the asset is read."""
+        for wait in () if self._mute else DIGEST_WAITS:
+            self.requests.clock.sleep(wait)
+            row = self.requests.json("GET", f"{self._base}/releases/assets/{asset.id}")
+            if digest := _asset(row, draft=True).digest:
+                return digest
+        self._mute = True
+        return f"sha256:{stream_digest(self.read(asset))}"
 
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
