@@ -39,21 +39,24 @@ class Faults:
     """The faults that are still to come."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
-        self._left = [[fault, fault.times or -1] for fault in faults]
+        self._left: list[tuple[Fault, list[int]]] = [(fault, [fault.times or -1]) for fault in faults]
         self._lock = threading.Lock()
         self.seen: list[str] = []
 
     def add(self, faults: Iterable[Fault]) -> None:
         with self._lock:
-            self._left += [[fault, fault.times or -1] for fault in faults]
+            self._left += [(fault, [fault.times or -1]) for fault in faults]
+
+    def stalls(self) -> bool:
+        """Whether any of them keeps a client waiting."""
+        return any(fault.kind.startswith("stall") for fault, _ in self._left)
 
     def take(self, route: str, name: str, attempt: int) -> Fault | None:
         with self._lock:
-            for entry in self._left:
-                fault, left = entry
+            for fault, left in self._left:
                 aimed = fault.route == route and fnmatch.fnmatchcase(name, fault.asset)
-                if left and aimed and fault.attempt in {0, attempt}:
-                    entry[1] = left - 1
+                if left[0] and aimed and fault.attempt in {0, attempt}:
+                    left[0] -= 1
                     self.seen.append(fault.kind)
                     return fault
         return None
