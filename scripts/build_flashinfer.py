@@ -332,6 +332,9 @@ def workspace() -> Iterator[Path]:
     """A folder for FlashInfer's outputs, also the current one: some generators write there."""
     with tempfile.TemporaryDirectory(prefix="flashinfer-") as name:
         os.environ["FLASHINFER_WORKSPACE_BASE"] = name
+        # FlashInfer does not read LDFLAGS. Some modules use dlopen: by -ldl, of the glibc that LDFLAGS leads to.
+        flags = [os.environ.get("FLASHINFER_EXTRA_LDFLAGS"), os.environ.get("LDFLAGS"), "-Wl,--as-needed", "-ldl"]
+        os.environ["FLASHINFER_EXTRA_LDFLAGS"] = " ".join(flag for flag in flags if flag)
         before = Path.cwd()
         os.chdir(name)
         try:

@@ -23,8 +23,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import glibc_floor
-
 HERE = Path(__file__).resolve().parent
 MODULES = tuple(sorted(path.stem for path in (HERE / "kernels").glob("*.cu")))
 
@@ -88,7 +86,7 @@ class Compilation:
     arch: str
     targets: list[str]
     compress_mode: str | None
-    scratch: Path  # holds stand-ins/, exports.map and what compilers leave behind
+    scratch: Path  # holds exports.map and what compilers leave behind
     running: set[subprocess.Popen[str]] = field(default_factory=set)
 
     def command(self, module: str, output: Path) -> list[str]:
@@ -102,7 +100,6 @@ class Compilation:
             # device link, which whole-program code does not need and which writes down its own command line.
             "-nodlink", "-Xlinker", "-s,--build-id=none,--as-needed",
             "-Xlinker", f"--version-script={self.scratch / 'exports.map'}",
-            f"-L{self.scratch / 'stand-ins'}",
             f"{module}.cu", "-o", str(output),
         ]  # fmt: skip
 
@@ -213,12 +210,7 @@ def build(arguments: argparse.Namespace) -> None:
     # Beside the result, so that the last step is a rename within one file system.
     with tempfile.TemporaryDirectory(dir=out, prefix=".build-") as scratch_name:
         scratch = Path(scratch_name)
-        (scratch / "stand-ins").mkdir()
         (scratch / "exports.map").write_text(_EXPORTS, encoding="utf-8")
-        try:
-            glibc_floor.write_stand_ins(scratch / "stand-ins", host, arguments.arch)
-        except subprocess.CalledProcessError as error:
-            raise Failure(f"{host} cannot make a library for {arguments.arch}\n{error.stderr.strip()}") from None
         package = scratch / "minikernels"
         write_package(package, arguments.version, targets)
         compilation = Compilation(nvcc, host, arguments.arch, targets, arguments.compress_mode, scratch)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.build import origin, product, toolchain
+from pipeline.build import floor, origin, product, toolchain
 from pipeline.build.cache import Notify, disk_errors, require_space
 from pipeline.build.engine import Engine
 from pipeline.build.environment import build_python, check_torch
@@ -119,6 +119,7 @@ class Job:
             values,
             environ=self.environ,
             toolchain=tools,
+            stand_ins=self._stand_ins(tools),
             temporary=temporary,
             epoch=origin.epoch(self.declaration.root, self.environ),
         )
@@ -129,6 +130,11 @@ class Job:
         if status != 0:
             raise command_failed(self.cell, status, log, self.environ)
         return time.monotonic() - started
+
+    def _stand_ins(self, tools: toolchain.Toolchain | None) -> Path | None:
+        if tools is None or self.cell.arch is None:
+            return None
+        return floor.stand_ins(self.package, self.cell.arch, tools.host, self.environ, self.notify)
 
     def _judge(self, wheel: Path, record: BuildRecord, log: Path) -> None:
         try:

@@ -67,13 +67,15 @@ def environment_variables(
     *,
     environ: Mapping[str, str],
     toolchain: Toolchain | None,
+    stand_ins: Path | None,
     temporary: Path,
     epoch: int,
 ) -> dict[str, str]:
     """The environment of a build command: this process's without secrets, then the toolchain's, then the package's.
 
-    ``temporary`` becomes TMPDIR, so that what a command leaves there goes with the build; ``epoch`` is
-    SOURCE_DATE_EPOCH in seconds. Raises `BuildError` if the toolkit does not know the compression mode.
+    ``stand_ins`` holds libraries that keep to the glibc floor. ``temporary`` becomes TMPDIR, so that what a command
+    leaves there goes with the build; ``epoch`` is SOURCE_DATE_EPOCH in seconds. Raises `BuildError` if the toolkit does
+    not know the compression mode.
     """
     found = {name: value for name, value in clean_python(environ).items() if not _secret(declaration, name)}
     paths = [str(Path(values["python"]).parent)]
@@ -81,6 +83,9 @@ def environment_variables(
         paths.append(str(toolchain.home / "bin"))
         found |= {"CUDA_HOME": str(toolchain.home), "CUDA_PATH": str(toolchain.home)}
         found["LIBRARY_PATH"] = _joined(":", str(toolchain.stubs), environ.get("LIBRARY_PATH"))
+    if stand_ins is not None:  # LIBRARY_PATH would not do: the linker looks there after the system's own folders
+        for name in ("NVCC_PREPEND_FLAGS", "LDFLAGS"):
+            found[name] = _joined(" ", f"-L{stand_ins}", environ.get(name))
     found |= {
         "PATH": ":".join([*paths, found["PATH"]]),
         "TMPDIR": str(temporary),

@@ -192,7 +192,8 @@ def _install(cell: Cell, folder: Path) -> str | None:
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=clean)
     if answer.returncode != 0:
-        return (answer.stderr.strip().splitlines() or ["the installer said nothing"])[-1]
+        said = answer.stderr.strip().splitlines() or ["the installer said nothing"]
+        return next((line for line in said if line.startswith("error:")), said[-1])
     asked = f"import importlib.metadata as m; print(m.version({cell.package!r}))"
     found = subprocess.run([str(python), "-I", "-c", asked], capture_output=True, text=True, check=False, env=clean)
     got = found.stdout.strip()

@@ -1,6 +1,7 @@
 """A cell of examples/minikernels through the station, with both toolchains: the record, the code, the same bytes."""
 
 import platform
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from pipeline.build.station import build_cell, can_build
 from pipeline.declaration import load
 from pipeline.plan import cell
 from pipeline.records.build import BuildRecord
+from pipeline.wheels.elf import read_elf
 from pipeline.wheels.expected import expected_of
 from pipeline.wheels.inventory import read_inventory
+from pipeline.wheels.sources import BytesSource
 from pipeline.wheels.verify import verify
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
@@ -33,6 +36,9 @@ def test_a_cell_is_built(tmp_path, toolchain):
     assert set(read_inventory(wheel).targets) == {"8.0", "12.0f"} == set(wanted.targets)
     assert "softmax" in [module.name for module in record.modules]
     assert verify(wheel, expected_of(wanted, build=record)).sound
+    with zipfile.ZipFile(wheel) as archive:
+        library = read_elf(BytesSource(archive.read("minikernels/lib/softmax.so")))
+    assert (2, 0) < library.glibc <= (2, 28)  # whatever this machine has
     assert sorted(path.name for path in tmp_path.iterdir()) == [wheel.name, f"{wheel.name}.build.json"]
 
 

@@ -23,7 +23,7 @@ def load(monkeypatch):
     """Imports the example's modules, and forgets them afterwards."""
     monkeypatch.syspath_prepend(EXAMPLE)
     yield importlib.import_module
-    for name in [name for name in sys.modules if name.split(".")[0] in {"minikernels", "glibc_floor", "build"}]:
+    for name in [name for name in sys.modules if name.split(".")[0] in {"minikernels", "build"}]:
         del sys.modules[name]
 
 
@@ -39,7 +39,6 @@ def reference(load):
 
 @pytest.fixture
 def build(load):
-    load("glibc_floor")
     spec = importlib.util.spec_from_file_location("minikernels_build", EXAMPLE / "build.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["minikernels_build"] = module  # dataclasses look themselves up there

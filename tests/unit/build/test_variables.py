@@ -48,12 +48,12 @@ def fields(declaration, wanted, modules=None):
     )  # fmt: skip
 
 
-def variables(declaration, environ, toolchain=TOOLS):
+def variables(declaration, environ, toolchain=TOOLS, stand_ins=None):
     wanted = cell(declaration, "cu130-x86_64-sm9x")
     values = fields(declaration, wanted)
     return environment_variables(
         declaration, wanted, declaration.packages[0], values, environ=environ, toolchain=toolchain,
-        temporary=Path("/t"), epoch=7,
+        stand_ins=stand_ins, temporary=Path("/t"), epoch=7,
     )  # fmt: skip
 
 
@@ -124,3 +124,9 @@ def test_a_command_without_a_place_for_modules_builds_no_slice():
     whole = package.model_copy(update={"build": package.build.model_copy(update={"command": ["make"], "env": {}})})
     with pytest.raises(UsageError, match=r"demo-kernels cannot be built as a slice: its command has no \{modules\}"):
         filled_command(whole, {}, ["a"])
+
+
+def test_stand_ins_for_old_glibc_libraries_come_first_for_every_linker():
+    found = variables(declared(), {"PATH": "/bin", "LDFLAGS": "-s"}, stand_ins=Path("/floor"))
+    assert found["LDFLAGS"] == "-L/floor -s"
+    assert found["NVCC_PREPEND_FLAGS"] == "-L/floor"
