@@ -52,7 +52,7 @@ def judge_release(done: ReleaseRecord, *, dry_run: bool = False) -> None:
     """Raise if a wanted asset is not live; what a dry run only did not send is no failure."""
     from pipeline.errors import ReleaseIncomplete, ReleaseRefused
 
-    lacking = [a for a in done.assets if not a.live and not (dry_run and a.outcome == "not-sent")]
+    lacking = [a for a in done.assets if not a.settled and not (dry_run and a.outcome == "not-sent")]
     if done.refused and lacking:
         raise ReleaseRefused(done.refused, where=done.store)
     if lacking:

@@ -11,6 +11,7 @@ from pipeline.commands._io import json_option, optional_matrix_option
 from pipeline.commands._release import judge_release, show_release, shown_progress
 
 if TYPE_CHECKING:
+    from pipeline.declaration.model import Size
     from pipeline.records.plan import Plan
     from pipeline.records.release import ReleaseJournal
     from pipeline.stores.artifacts import WorkflowRun
@@ -50,8 +51,11 @@ def command(  # noqa: PLR0917  (click passes them by name)
     files: tuple[Path, ...],
 ) -> None:
     """Compose the request, run it, print its record, and raise if anything wanted is not live."""
-    from pipeline.errors import UsageError
+    from functools import partial
+
+    from pipeline.errors import ReleaseRefused, UsageError
     from pipeline.records.release import ReleaseJournal
+    from pipeline.release.elsewhere import divert, too_large
     from pipeline.release.journal import Journal, default_place
     from pipeline.release.request import ReleaseRequest
     from pipeline.release.station import release
@@ -74,12 +78,13 @@ def command(  # noqa: PLR0917  (click passes them by name)
         release_id=before.release_id if before else None,
         hashed=before.hashed if before else [],
     )
+    sizes = _sizes(asked)
     request = ReleaseRequest(
         tag=asked.tag,
         files=tuple(Path(file) for file in asked.files),
         plan=_plan(asked),
         commit=asked.commit,
-        size_limit=_limit(asked),
+        size_limit=sizes.limit if sizes else None,
         draft=asked.draft,
         dry_run=dry_run,
         metadata=asked.metadata,
@@ -90,8 +95,13 @@ def command(  # noqa: PLR0917  (click passes them by name)
     )
     place = record or resume or default_place(asked.tag)
     journal = None if dry_run else Journal(place, asked)
+    if sizes and sizes.over == "fail" and (part := too_large(request, sizes.limit)):
+        names = ", ".join(file.name for file in part.files)
+        raise ReleaseRefused(f"{names}: over the limit of {sizes.limit:,} bytes", where=asked.matrix)
     with shown_progress(journal) as progress:
         done = release(open_store(asked.store), request, progress=progress)
+        if sizes and sizes.over == "elsewhere" and sizes.elsewhere:
+            done = divert(done, request, sizes.limit, open_store(sizes.elsewhere), partial(release, progress=progress))
     if journal:
         journal.finish()
     show_release(done, as_json)
@@ -125,9 +135,9 @@ def _run(asked: ReleaseJournal) -> WorkflowRun | None:
     return open_run(asked.run, os.environ, place if kind == "github" else None)
 
 
-def _limit(asked: ReleaseJournal) -> int | None:
+def _sizes(asked: ReleaseJournal) -> Size | None:
     if asked.matrix is None:
         return None
     from pipeline.declaration import load
 
-    return load(Path(asked.matrix)).document.size.limit
+    return load(Path(asked.matrix)).document.size

@@ -13,7 +13,10 @@ LIVE: frozenset[str] = frozenset({"uploaded", "identical", "adopted", "replaced"
 
 
 class AssetRecord(Record):
-    """One wanted asset. Sizes in bytes; ``reason`` says why it is not live, or is empty."""
+    """One wanted asset. Sizes in bytes; ``reason`` says why it is not live, or is empty.
+
+    ``elsewhere`` is the other store that holds one which is too large for this one.
+    """
 
     name: str
     outcome: AssetOutcome
@@ -22,11 +25,17 @@ class AssetRecord(Record):
     attempts: int = 0
     bytes_sent: int = 0
     reason: str = ""
+    elsewhere: str | None = None
 
     @property
     def live(self) -> bool:
         """Whether the store holds it now."""
         return self.outcome in LIVE
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is where it should be: here, or where the declaration sends what is too large."""
+        return self.live or self.elsewhere is not None
 
 
 class ReleaseRecord(Record):

@@ -147,5 +147,5 @@ def workflow_commands(record: ReleaseRecord) -> list[str]:
     return [
         f"::error title={escape(f'{asset.outcome}: {asset.name}', value=True)}::{escape(asset.reason or asset.outcome)}"
         for asset in record.assets
-        if not asset.live
+        if not asset.settled
     ]

@@ -73,3 +73,40 @@ def test_a_bad_name_is_refused(tmp_path: Path) -> None:
     _, error = call("--store", "dir:store", "--tag", "v1", str(sparse(tmp_path / "a b", 1)))
     assert isinstance(error, ReleaseRefused)
     assert not (tmp_path / "store").exists()
+
+
+def matrix(tmp_path: Path, **size: str) -> str:
+    lines = "".join(f"  {key}: {value}\n" for key, value in size.items())
+    (tmp_path / "matrix.yaml").write_text(
+        'version: "1.0"\npackages:\n  - {name: demo, import: demo, per: [], source: {checkout: .}, tag: py3-none,\n'
+        '     build: {kind: wheel, command: ["{python}"]}}\nsize:\n' + lines
+    )
+    return "matrix.yaml"
+
+
+def test_a_matrix_gives_the_limit(tmp_path: Path) -> None:
+    files = [sparse(tmp_path / "a.bin", 1000), sparse(tmp_path / "b.bin", 3000)]
+    asked = ["--store", "dir:store", "--tag", "v1", "--matrix", matrix(tmp_path, limit='"2000 B"'), "--json"]
+    out, error = call(*asked, *map(str, files))
+    assert isinstance(error, ReleaseIncomplete)
+    assert {a["name"]: a["outcome"] for a in json.loads(out)["assets"]}["b.bin"] == "withheld"
+
+
+def test_a_matrix_may_refuse_all_if_one_is_too_large(tmp_path: Path) -> None:
+    files = [sparse(tmp_path / "a.bin", 1000), sparse(tmp_path / "b.bin", 3000)]
+    given = matrix(tmp_path, limit='"2000 B"', over="fail")
+    _, error = call("--store", "dir:store", "--tag", "v1", "--matrix", given, *map(str, files))
+    assert isinstance(error, ReleaseRefused)
+    assert "b.bin: over the limit" in str(error)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_matrix_may_send_what_is_too_large_elsewhere(tmp_path: Path) -> None:
+    files = [sparse(tmp_path / "a.bin", 1000), sparse(tmp_path / "b.bin", 3000)]
+    given = matrix(tmp_path, limit='"2000 B"', over="elsewhere", elsewhere="dir:large")
+    out, error = call("--store", "dir:store", "--tag", "v1", "--matrix", given, "--json", *map(str, files))
+    assert error is None
+    told = next(a for a in json.loads(out)["assets"] if a["name"] == "b.bin")
+    assert (told["outcome"], told["elsewhere"]) == ("withheld", "dir:large")
+    assert (tmp_path / "large" / "v1" / "b.bin").stat().st_size == 3000
+    assert not (tmp_path / "store" / "v1" / "b.bin").exists()
