@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -37,6 +38,7 @@ class Site:
         limits: dict[str, Any] | None = None,
         hashing: bool = True,
         ports: tuple[int, int] = (0, 0),
+        tls: ssl.SSLContext | None = None,
         **state: Any,
     ) -> None:
         self.clock = clock or Clock()
@@ -53,8 +55,12 @@ class Site:
         self._uploads = self._api if enterprise else _Server(("127.0.0.1", ports[1]), Handler)
         self._api.site = self._uploads.site = self
         self.api_prefix, self.uploads_prefix = ("/api/v3", "/api/uploads") if enterprise else ("", "")
-        self.api_url = f"http://127.0.0.1:{self._api.server_port}{self.api_prefix}"
-        self.uploads_url = f"http://127.0.0.1:{self._uploads.server_port}{self.uploads_prefix}"
+        if tls is not None:
+            for server in {self._api, self._uploads}:
+                server.socket = tls.wrap_socket(server.socket, server_side=True)
+        scheme = "http" if tls is None else "https"
+        self.api_url = f"{scheme}://127.0.0.1:{self._api.server_port}{self.api_prefix}"
+        self.uploads_url = f"{scheme}://127.0.0.1:{self._uploads.server_port}{self.uploads_prefix}"
         self.shapes = Shapes(self.state, self.api_url, self.uploads_url)
 
     def __enter__(self) -> Self:

@@ -142,6 +142,10 @@ class Requests:
         cause = error.__cause__ or error
         if isinstance(cause, StoreFailure):
             return cause
+        if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            return StoreFailure(
+                _transport(cause), Kind.RELEASE, remedy="if the server has a certificate of its own, set SSL_CERT_FILE"
+            )
         nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
         return StoreFailure(_transport(cause), Kind.TRANSIENT if nothing else Kind.AMBIGUOUS)
 
