@@ -25,7 +25,7 @@ IN_MEMORY = (
     1 << 30
 )  # bytes; a larger member is unpacked into an anonymous temporary file when it is to be read by position
 # Deflate reaches 1032:1 and only on one repeated byte. Libraries whose fat binaries were emptied reach 100:1.
-BOMB_RATIO, BOMB_BYTES = 300, 64 << 20
+BOMB_RATIO, BOMB_BYTES, BOMB_TOTAL = 300, 64 << 20, 1 << 30
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 
@@ -74,7 +74,7 @@ class Archive:
             raise Malformed(
                 f"not a readable zip archive ({error})", where=name, remedy="build or fetch it again"
             ) from None
-        self._refuse_overlaps()
+        self._refuse_bombs()
         self._file: BinaryIO | None = None
 
     @classmethod
@@ -98,8 +98,12 @@ class Archive:
         if self._file:
             self._file.close()
 
-    def _refuse_overlaps(self) -> None:
-        """Members that share bytes are how a small zip holds a very large one."""
+    def _refuse_bombs(self) -> None:
+        """Members that share bytes are how a small zip holds a very large one; many small bombs are another way."""
+        total = sum(member.size for member in self.members)
+        if total > BOMB_TOTAL and total > BOMB_RATIO * self.source.size:
+            what = f"{self.source.size} bytes that would grow to {total}"
+            raise Malformed(what, where=self.name, remedy="do not install it")
         end = 0
         for member in sorted(self.members, key=lambda m: m.header):
             if member.header < end:

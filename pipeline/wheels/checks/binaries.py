@@ -21,7 +21,7 @@ _DRIVER = re.compile(
 
 def check_binaries(subject: Subject) -> Iterator[Finding]:
     """Every library and program, and the tags against them."""
-    modules = {name: one for name, one in subject.contents.items() if one.is_module}
+    modules = {one.member.name: one for one in subject.modules}
     if modules:
         yield from _tags(subject, sorted(modules))
     for name, one in modules.items():

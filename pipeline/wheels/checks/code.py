@@ -42,7 +42,7 @@ def check_code(subject: Subject) -> Iterator[Finding]:
     expected = subject.expected
     if subject.placeholder or any(one.fault for one in subject.contents.values()):
         return  # what cannot be read can neither be missing nor stray
-    modules = [one for one in subject.contents.values() if one.is_module]
+    modules = subject.modules
     if expected.targets is not None:
         yield from _whole(expected.targets, held_code(modules), partial=expected.partial)
     if expected.modules is not None:

@@ -51,8 +51,11 @@ def _targets(subject: Subject, stamp: WheelStamp, member: str) -> Iterator[Findi
     if said is None:
         yield error("stamp-targets", f"its targets ({' '.join(stamp.targets)}) are none", _REMEDY, member)
         return
-    modules = [one for one in subject.contents.values() if one.is_module]
-    if stamp.placeholder or not modules or any(one.fault for one in subject.contents.values()):
+    modules = subject.modules
+    if stamp.placeholder and modules:
+        what = f"it says that this is a placeholder, but there is machine code ({modules[0].member.name})"
+        yield error("stamp-targets", what, _REMEDY, member)
+    if not modules or any(one.fault for one in subject.contents.values()):
         return
     held, wanted = set(held_code(modules)), wanted_code(stamp.targets)
     absent: set[Code] = wanted - held if stamp.slice is None else set()  # a slice need not hold all

@@ -33,8 +33,13 @@ class Subject:
 
     @property
     def placeholder(self) -> bool:
-        """Whether it says that there is no code in it."""
-        return self.stamp is not None and self.stamp.placeholder
+        """Whether it says that there is no code in it, and that is so."""
+        return self.stamp is not None and self.stamp.placeholder and not self.modules
+
+    @property
+    def modules(self) -> list[Contents]:
+        """Libraries and programs, and what else holds device code."""
+        return [one for one in self.contents.values() if one.is_module]
 
     @property
     def version(self) -> Version | None:

@@ -123,6 +123,14 @@ def test_a_member_that_would_grow_out_of_all_proportion_is_not_unpacked():
             read()
 
 
+def test_many_small_bombs_are_one_large_one(monkeypatch):
+    data = zipped({str(n): bytes(1 << 20) for n in range(9)})
+    assert len(opened(data).members) == 9
+    monkeypatch.setattr(archives, "BOMB_TOTAL", 8 << 20)
+    with pytest.raises(Malformed, match="would grow"):
+        opened(data)
+
+
 def test_a_small_member_is_not_read_beyond_its_limit():
     found = opened(zipped({"a": BODY}))
     with pytest.raises(Malformed, match="at most 100"):

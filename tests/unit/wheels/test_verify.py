@@ -381,6 +381,12 @@ class TestStamp:
         found = verify(placeholder(tmp_path, NAME, stamp=stamp(), size=9000))
         assert (found.findings, found.placeholder) == ([], True)
 
+    def test_a_wheel_with_machine_code_is_no_placeholder(self, tmp_path):
+        found = verify(demo(tmp_path, stamped=stamp(placeholder=True, targets=["9.0a"])))
+        assert {f.kind for f in found.findings} == {"stamp-targets"}
+        assert any("placeholder" in f.what for f in found.findings)
+        assert not found.placeholder
+
     def test_a_wheel_without_a_stamp_is_as_good(self, tmp_path):
         def change(members):
             del members[f"{INFO}/fatwheel.json"]
