@@ -174,7 +174,8 @@ class Delivery:
         except StoreFailure as failure:
             if failure.kind not in {Kind.AMBIGUOUS, Kind.TAKEN}:
                 raise
-            found = self._look(name, patiently=failure.sent_all or failure.kind is Kind.TAKEN)
+            patiently = failure.sent_all or failure.kind is Kind.TAKEN
+            found = self._look(name, patiently=patiently, settling=not failure.answered)
             if found is None or not wanted.is_in(around.known(found, wanted)):
                 raise
             made, outcome = found, "adopted"
@@ -197,9 +198,13 @@ class Delivery:
             self._unchanged()
             raise StoreFailure("the server holds other bytes than were sent", Kind.TRANSIENT)
 
-    def _look(self, name: str, *, patiently: bool) -> RemoteAsset | None:
-        """Find an asset that may have landed: what is new may take seconds to be listed."""
+    def _look(self, name: str, *, patiently: bool, settling: bool) -> RemoteAsset | None:
+        """Find an asset that may have landed: what is new may take seconds to be listed.
+
+        ``settling``: the server has not given it up, so that a half-upload may yet become whole.
+        """
         looks = self.around.policy.looks
+        found = None
         for wait in looks if patiently else looks[:1]:
             if wait:
                 self.around.clock.sleep(wait, self.around.breaker.opened)
@@ -209,9 +214,9 @@ class Delivery:
                 if failure.kind in {Kind.RELEASE, Kind.LIMITED}:
                     raise
                 continue
-            if found is not None:
-                return found
-        return None
+            if found is not None and (found.whole or not settling):
+                break
+        return found
 
     def _take_name(self, spare: RemoteAsset) -> None:
         around = self.around

@@ -22,15 +22,24 @@ class Kind(Enum):
 class StoreFailure(PipelineError):
     """A request to a store that failed. ``wait`` is what the store asked for, in seconds.
 
-    ``sent_all`` says that all bytes of the asset had been handed over before it failed.
+    ``sent_all`` says that all bytes of the asset had been handed over before it failed; ``answered``, that the store
+    has said so itself and is done with it.
     """
 
     status = 7
 
     def __init__(
-        self, what: str, kind: Kind, *, wait: float | None = None, sent_all: bool = False, remedy: str | None = None
+        self,
+        what: str,
+        kind: Kind,
+        *,
+        wait: float | None = None,
+        sent_all: bool = False,
+        answered: bool = True,
+        remedy: str | None = None,
     ) -> None:
         super().__init__(what, remedy=remedy)
         self.kind = kind
         self.wait = wait
         self.sent_all = sent_all
+        self.answered = answered

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 UPLOAD_FAULTS = (
     "502-before", "502-middle", "502-after", "502-committed", "500-starter", "rst", "fin", "fin-committed",
+    "fin-settling",
     "stall-reading", "stall-reply", "stall-committed", "403-seconds", "403-silent", "403-date", "429", "primary",
     "ghost", "404", "wrong-digest", "null-digest", "truncated", "html-201", "cut-201", "late-committed",
     "starter-201", "unicorn", "redirect",

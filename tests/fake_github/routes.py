@@ -125,6 +125,9 @@ class Routes:
                 asset.hidden -= 1
             else:
                 shown.append(self.shapes.asset(asset, found))
+                if asset.settling:
+                    asset.settling -= 1
+                    asset.state = asset.state if asset.settling else UPLOADED
         return 200, self._page(shown)
 
     def asset(self, asset: str) -> Answer:

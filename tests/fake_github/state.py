@@ -23,6 +23,7 @@ class Asset:
     digest: str | None = None
     content: bytes | None = None  # small ones only
     hidden: int = 0  # listings that do not show it yet
+    settling: int = 0  # listings that show it half-uploaded, though all of it came
     created: str = ""
 
 

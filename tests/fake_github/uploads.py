@@ -143,6 +143,8 @@ def _spoil(asset: Asset, kind: str) -> None:
         asset.digest = f"sha256:{'1' * 64}"
     elif kind == "renamed":
         asset.name = f"renamed.{asset.name}"
+    elif kind == "fin-settling":
+        asset.state, asset.settling = STARTER, 2
     elif kind == "starter-201":
         asset.state, asset.size, asset.digest = STARTER, 0, None
 
@@ -154,7 +156,7 @@ def _reply(handler: Handler, asset: Asset, shown: dict[str, Any], fault: Fault |
         asset.hidden = int(fault.seconds) if fault else 0
     if kind in {"502-committed", "late-committed"}:
         handler.answer(502, {"message": "Server Error"})
-    elif kind == "fin-committed":
+    elif kind in {"fin-committed", "fin-settling"}:
         raise Dropped
     elif kind == "stall-committed":
         handler.site.stall()

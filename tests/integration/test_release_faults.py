@@ -15,7 +15,7 @@ from tests.fake_github.workshop import check_server, make_files, outcomes, run, 
 pytestmark = pytest.mark.integration
 
 SIZES = {"a-1.bin": 3000, "b-1.bin": 70_000, "c-1.bin": 200_000}
-LANDS = {"502-committed", "fin-committed", "stall-committed", "html-201", "cut-201", "late-committed"}
+LANDS = {"502-committed", "fin-committed", "fin-settling", "stall-committed", "html-201", "cut-201", "late-committed"}
 
 
 @pytest.fixture

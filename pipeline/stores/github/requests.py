@@ -147,7 +147,8 @@ class Requests:
                 _transport(cause), Kind.RELEASE, remedy="if the server has a certificate of its own, set SSL_CERT_FILE"
             )
         nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-        return StoreFailure(_transport(cause), Kind.TRANSIENT if nothing else Kind.AMBIGUOUS)
+        kind = Kind.TRANSIENT if nothing else Kind.AMBIGUOUS
+        return StoreFailure(_transport(cause), kind, answered=False)
 
     def _url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")

@@ -190,9 +190,9 @@ class GitHubStore:
         try:
             row = self.requests.json("GET", f"{self._base}/immutable-releases")
         except StoreFailure as problem:
-            if problem.kind in {Kind.GONE, Kind.RELEASE, Kind.ASSET}:
-                return False  # only an administrator may ask, and older servers do not know it
-            raise
+            if problem.kind is Kind.LIMITED:
+                raise
+            return False  # only an administrator may ask, and older servers do not know it
         return bool(isinstance(row, dict) and row.get("enabled"))
 
 
