@@ -16,6 +16,10 @@ from pipeline.stores.failure import Kind, StoreFailure
 from pipeline.stores.patience import Patience, Policy
 from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
 
+LARGE = 64 << 20
+"""Bytes. Sending less than this again takes less time than waiting for a half-upload to become whole."""
+FEW = 2  # looks for the small ones
+
 
 class Breaker:
     """Opens when the release itself is refused: from then on nothing more is sent."""
@@ -205,7 +209,7 @@ class Delivery:
         """
         looks = self.around.policy.looks
         found = None
-        for wait in looks if patiently else looks[:1]:
+        for count, wait in enumerate(looks if patiently else looks[:1]):
             if wait:
                 self.around.clock.sleep(wait, self.around.breaker.opened)
             try:
@@ -214,7 +218,8 @@ class Delivery:
                 if failure.kind in {Kind.RELEASE, Kind.LIMITED}:
                     raise
                 continue
-            if found is not None and (found.whole or not settling):
+            worth_it = settling and (count < FEW or self.wanted.size >= LARGE)
+            if found is not None and (found.whole or not worth_it):
                 break
         return found
 
