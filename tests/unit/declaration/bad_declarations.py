@@ -149,8 +149,10 @@ BAD: dict[str, tuple[str, str]] = {
     "file-name-twice": ("cp{python_nodot}-cp{python_nodot}", "cp39-abi3"),
     "id-twice": (
         "per: []",
-        "per: [cuda, arch, python]\n    layout: family\n    tag: cp{python_nodot}-none\n"
-        '    manylinux: "2_28"\n    local: ""',
+        (
+            "per: [cuda, arch, python]\n    layout: family\n    tag: cp{python_nodot}-none\n"
+            '    manylinux: "2_28"\n    local: ""'
+        ),
     ),
     # promises, exclusions, runners, channels
     "broken-promise": (_CU130, '["8.0", 12.0f]'),
