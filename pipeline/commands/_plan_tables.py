@@ -56,6 +56,10 @@ def show_difference(difference: PlanDiff) -> None:
         rows += _rows(change)
     if rows:
         echo_table(["", "cell", "came", "went"], rows)
+    left_out = [("now", row.id, row.what, row.reason) for row in difference.excluded]
+    left_out += [("no more", row.id, row.what, row.reason) for row in difference.included]
+    if left_out:
+        echo_table(["left out", "of", "what", "reason"], left_out)
     click.echo(
         f"{len(difference.came)} came, {len(difference.went)} went, {len(difference.changed)} changed, "
         f"{difference.same} as they were"

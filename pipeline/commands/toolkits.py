@@ -40,7 +40,7 @@ def _ask(ptxas: Path) -> Toolkit:
     import subprocess
 
     from pipeline.errors import UsageError
-    from pipeline.targets.toolkit import read_ptxas
+    from pipeline.targets.table import read_ptxas
 
     texts: list[str] = []
     for option in ("--help", "--version"):
@@ -77,7 +77,7 @@ def _compare(row: Toolkit, held: Toolkit | None) -> None:
 def _write(row: Toolkit) -> None:
     from pipeline.commands._io import say
     from pipeline.records.base import write_atomically
-    from pipeline.targets.toolkit import DATA, table_with
+    from pipeline.targets.table import DATA, table_with
 
     held = DATA.read_text(encoding="utf-8")
     text = table_with(row, held)

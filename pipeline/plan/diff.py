@@ -29,6 +29,8 @@ def difference(old: Plan | None, now: Plan, revision: str) -> PlanDiff:
         came=[cell for id_, cell in after.items() if id_ not in before],
         went=[cell for id_, cell in before.items() if id_ not in after],
         changed=changes,
+        excluded=[row for row in now.excluded if old is None or row not in old.excluded],
+        included=[row for row in (old.excluded if old else ()) if row not in now.excluded],
         same=len(before.keys() & after.keys()) - len(changes),
     )
 

@@ -75,7 +75,7 @@ def _targets(
             what = f"{pair}: no known GPU runs {target}"
             yield at_target(source, path, target, what, "leave it out, unless you know one")
         if target.suffix and target.has_ptx:
-            what = f"{pair}: the PTX of {target} reaches no further than its machine code"
+            what = f"{pair}: the PTX of {target.code} reaches no further than its machine code"
             yield at_target(source, path, target, what, f"write {target.code}, and +PTX on a plain target")
 
 

@@ -105,4 +105,6 @@ class PlanDiff(Record):
     came: list[Cell]
     went: list[Cell]
     changed: list[CellChange]
+    excluded: list[Excluded] = []  # what is left out now, and was not
+    included: list[Excluded] = []  # what was left out, and is not any more
     same: int  # cells that differ in nothing but the version

@@ -7,8 +7,8 @@ machine code (SASS), PTX, or both. Everything that asks "does it fit?" asks `run
 from pipeline.targets.compatibility import covers, family_members, jits, loads, nearest, runs
 from pipeline.targets.parsing import parse_target, parse_targets
 from pipeline.targets.rendering import SPELLINGS, render
+from pipeline.targets.table import Toolkit, toolkit, toolkits
 from pipeline.targets.target import KNOWN_CAPABILITIES, TEGRA, Capability, Kind, Suffix, Target
-from pipeline.targets.toolkit import Toolkit, toolkit, toolkits
 
 __all__ = [
     "KNOWN_CAPABILITIES",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pipeline.targets.table import toolkit
 from pipeline.targets.target import KNOWN_CAPABILITIES, TEGRA, Capability, Suffix, Target
-from pipeline.targets.toolkit import toolkit
 
 # The same chip, renamed in CUDA 13.0.
 _RENAMED: dict[Capability, Capability] = {

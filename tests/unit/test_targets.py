@@ -20,7 +20,7 @@ from pipeline.targets import (
     toolkit,
     toolkits,
 )
-from pipeline.targets.toolkit import DATA, read_ptxas, table_with
+from pipeline.targets.table import DATA, read_ptxas, table_with
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "data" / "ptxas"
 

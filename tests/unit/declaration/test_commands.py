@@ -1,0 +1,162 @@
+"""`check`, `init`, `toolkits` and the JSON Schema."""
+
+import json
+import shutil
+import stat
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from pipeline.__main__ import run
+from pipeline.declaration import load
+from pipeline.declaration.schema import schema
+from pipeline.plan import make_plan, problems
+from pipeline.targets import toolkit
+from tests.unit.declaration.bad_declarations import GOOD, broken
+from tests.unit.plan.matrices import EXAMPLES
+from tests.unit.test_targets import RECORDINGS
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FATWHEEL_MATRIX", raising=False)
+
+
+def test_check_ends_with_0_2_or_3(tmp_path, capsys):
+    path = tmp_path / "matrix.yaml"
+    path.write_text(GOOD)
+    assert run(["check"]) == 0
+    assert run(["schema", "-o", "matrix.schema.json"]) == 0
+    assert run(["check"]) == 0
+    (tmp_path / "matrix.schema.json").write_text("{}\n")
+    assert run(["check"]) == 3
+    assert "fatwheel schema -o matrix.schema.json" in capsys.readouterr().err
+    path.write_text(broken("unknown-toolkit"))
+    assert run(["check"]) == 2
+
+
+def test_check_gives_mistakes_and_notes_as_data(tmp_path, capsys):
+    (tmp_path / "matrix.yaml").write_text(GOOD)
+    assert run(["check", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["ok"], answer["problems"], answer["drift"], answer["error"]) == (True, [], None, None)
+    assert [note["line"] for note in answer["notes"]] == [8]
+    (tmp_path / "matrix.yaml").write_text(broken("wrong-targets"))
+    assert run(["check", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)["problems"]
+    assert [(p["line"], p["column"], p["text"]) for p in found] == [
+        (32, 19, "9"), (32, 21, "0a"), (32, 24, "Hopper"), (32, 31, "native")
+    ]  # fmt: skip
+
+
+def test_check_of_a_file_that_is_not_there_is_data_too(capsys):
+    assert run(["check", "--json"]) == 2
+    assert "fatwheel init" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_the_schema_is_one_and_takes_every_example():
+    Draft202012Validator.check_schema(schema())
+    validator = Draft202012Validator(schema())
+    for path in EXAMPLES.values():
+        assert not list(validator.iter_errors(yaml.safe_load(path.read_text())))
+
+
+@pytest.mark.parametrize(
+    "name", ["unknown-key-near", "unknown-key-inside", "unquoted-toolkit", "unknown-toolkit", "wrong-choice",
+             "wrong-arch", "number-as-key", "glibc-floor-form", "secret-with-its-value", "missing-key", "text-for-list"],
+)  # fmt: skip
+def test_an_editor_with_the_schema_sees_mistakes_of_form(name):
+    document = yaml.safe_load(broken(name))
+    assert list(Draft202012Validator(schema()).iter_errors(json.loads(json.dumps(document))))
+
+
+@pytest.mark.parametrize("layout", ["family", "provider", "fat"])
+@pytest.mark.parametrize("spelling", ["torch", "cmake", "flashinfer", "nvcc", "dotted"])
+def test_init_writes_a_declaration_that_holds(layout, spelling, tmp_path):
+    arguments = ["--yes", "--name", "My.Lib", "--cuda", "12.6", "--cuda", "13.4", "--layout", layout]
+    assert run(["init", *arguments, "--spelling", spelling]) == 0
+    declaration = load(tmp_path / "matrix.yaml")
+    assert not problems(declaration)
+    assert declaration.packages[0].import_name == "My_Lib"
+    assert {cell.cuda for cell in make_plan(declaration).cells} == {"cu126", "cu134"}
+    assert declaration.path.read_text().count("#") > 10
+
+
+def test_init_takes_name_and_version_from_the_project(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "fast-kernels"\nversion = "3.2"\n')
+    assert run(["init", "--yes", "--repository", "example/fast"]) == 0
+    declaration = load(tmp_path / "matrix.yaml")
+    assert (declaration.packages[0].name, declaration.version) == ("fast-kernels", "3.2")
+    assert make_plan(declaration).repository == "example/fast"
+
+
+def test_init_never_overwrites(tmp_path, capsys):
+    (tmp_path / "matrix.yaml").write_text("mine\n")
+    assert run(["init", "--yes"]) == 2
+    assert (tmp_path / "matrix.yaml").read_text() == "mine\n"
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--targets", "9.0 x"], "'x' is not a GPU target"),
+        (["--cuda", "13.9"], "CUDA toolkit '13.9' is not in the table"),
+        (["--cuda", "12.6", "--targets", "12.0"], "CUDA 12.6 compiles none of 12.0"),
+        (["--name", "my lib"], "is not a distribution name"),
+        (["--spelling", "flashinfer", "--targets", "9.0"], "FlashInfer reads a bare 9.0 as 9.0a"),
+    ],
+)
+def test_init_writes_nothing_that_would_not_hold(arguments, said, tmp_path, capsys):
+    assert run(["init", "--yes", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def _ptxas(folder, release):
+    """A program that prints what the ptxas of a release printed."""
+    recorded = RECORDINGS / toolkit(release).ptxas
+    path = folder / "ptxas"
+    path.write_text(f'#!/bin/sh\nexec cat "{recorded}.${{1#--}}.txt"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_toolkits_agree_with_a_ptxas_or_differ_with_3(tmp_path, capsys, monkeypatch):
+    assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 0
+    assert "107a" in capsys.readouterr().out
+    monkeypatch.setattr("pipeline.targets.toolkits", lambda: {"13.4": toolkit("13.0")})
+    assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 3
+    assert "it compiles 107 107f 107a" in capsys.readouterr().err
+    monkeypatch.setattr("pipeline.targets.toolkits", dict)
+    assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 3
+    assert "the table has no row for CUDA 13.4" in capsys.readouterr().err
+
+
+def test_toolkits_are_written_back_byte_for_byte(tmp_path, monkeypatch):
+    from pipeline.targets.table import DATA
+
+    copy = tmp_path / "toolkits.json"
+    rows = json.loads(DATA.read_text())
+    rows.pop("13.0")
+    copy.write_text(json.dumps(rows))
+    monkeypatch.setattr("pipeline.targets.table.DATA", copy)
+    assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.0"), "--write"]) == 0
+    assert copy.read_text() == DATA.read_text()
+
+
+def test_toolkits_as_data(capsys):
+    assert run(["toolkits", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["12.6"]["targets"][-1] == "90a"
+
+
+@pytest.mark.parametrize("program", ["/nonexistent/ptxas", shutil.which("true") or "/bin/true"])
+def test_what_is_no_ptxas_is_a_usage_error(program, capsys):
+    assert run(["toolkits", "--ptxas", program]) == 2
+    assert "ptxas" in capsys.readouterr().err
+
+
+def test_write_without_a_ptxas_is_a_usage_error():
+    assert run(["toolkits", "--write"]) == 2
