@@ -65,7 +65,8 @@ def test_the_schema_is_one_and_takes_every_example():
 
 @pytest.mark.parametrize(
     "name", ["unknown-key-near", "unknown-key-inside", "unquoted-toolkit", "unknown-toolkit", "wrong-choice",
-             "wrong-arch", "number-as-key", "glibc-floor-form", "secret-with-its-value", "missing-key", "text-for-list"],
+             "wrong-arch", "number-as-key", "glibc-floor-form", "secret-with-its-value", "missing-key",
+             "text-for-list"],
 )  # fmt: skip
 def test_an_editor_with_the_schema_sees_mistakes_of_form(name):
     document = yaml.safe_load(broken(name))
