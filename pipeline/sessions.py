@@ -22,10 +22,19 @@ def session_id(cell: Cell) -> str:
         parts.append(f"cuda={cell.cuda.removeprefix('cu')}")
     if cell.arch:
         parts.append(f"arch={cell.arch}")
-    if cell.family:
-        parts.append(f"family={cell.family}")
+    if cell.family or cell.shim:
+        parts.append(f"family={cell.family or 'shim'}")
     parts += [f"{name}={value}" for name, value in cell.axes.items()]
     return ",".join(parts) or f"package={cell.package}"
+
+
+def session_ids(found: list[Cell]) -> list[str]:
+    """The same for all cells; with the package before them where two packages share their axes."""
+    short = [session_id(cell) for cell in found]
+    return [
+        f"package={cell.package},{text}" if short.count(text) > 1 else text
+        for cell, text in zip(found, short, strict=True)
+    ]
 
 
 def _tags(cell: Cell) -> list[str]:
@@ -103,7 +112,8 @@ def _register_build(matrix: Path) -> None:
         fatwheel(session, "build", cell, *session.posargs, matrix=matrix)
 
     build.__doc__ = "Build one cell into a wheel; what follows -- goes to `fatwheel build`."
-    parametrized = nox.parametrize("cell", [nox.param(c.id, id=session_id(c), tags=_tags(c)) for c in found])(build)
+    named = zip(found, session_ids(found), strict=True)
+    parametrized = nox.parametrize("cell", [nox.param(c.id, id=text, tags=_tags(c)) for c, text in named])(build)
     nox.session(name="build", venv_backend="none", default=False)(parametrized)
 
 
