@@ -70,6 +70,6 @@ def lock(session: nox.Session) -> None:
     """Write the locked development dependencies anew; what follows -- goes to uv."""
     session.run(
         "uv", "pip", "compile", "pyproject.toml", "--group", "dev", "--universal", "--python-version", "3.11",
-        "--generate-hashes", "--no-emit-index-url", "--no-annotate", "--quiet", "--custom-compile-command",
-        "nox -s lock", "-o", LOCK, *session.posargs, external=True,
+        "--generate-hashes", "--no-strip-extras", "--no-emit-index-url", "--no-annotate", "--quiet",
+        "--custom-compile-command", "nox -s lock", "-o", LOCK, *session.posargs, external=True,
     )  # fmt: skip

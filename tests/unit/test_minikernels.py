@@ -38,7 +38,7 @@ def reference(load):
 
 
 @pytest.fixture
-def build(load):
+def build():
     spec = importlib.util.spec_from_file_location("minikernels_build", EXAMPLE / "build.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["minikernels_build"] = module  # dataclasses look themselves up there
