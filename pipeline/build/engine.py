@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.build.process import run_group
 from pipeline.errors import UsageError
+from pipeline.processes import run_group
 
 
 class Engine(Protocol):

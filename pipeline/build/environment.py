@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
-from pipeline.build.pip import clean_python, make_venv, run_pip
+from pipeline.build.pip import make_venv, run_pip
 from pipeline.declaration.model import Build
 from pipeline.errors import BuildError
 from pipeline.plan.requirements import filled
+from pipeline.pythons import clean_python
 from pipeline.records.plan import Cell
 
 # A CPU build of PyTorch with what it needs is 1 GB installed and 0.3 GB to download; without requirements: 1 MB.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.build.cache import cache_root
 from pipeline.errors import BuildError
+from pipeline.processes import ended
 from pipeline.records.plan import Cell
 
 LAST_LINES = 20  # of the output that the error repeats
@@ -20,6 +21,7 @@ _MEMORY = "memory ran out: build with fewer jobs"
 _CAUSES: tuple[tuple[str, str], ...] = (
     (r"No space left on device|Disk quota exceeded", "the disk is full: free some space, or set TMPDIR"),
     (r"Killed signal terminated program|out of memory|Cannot allocate memory|bad_alloc", _MEMORY),
+    (r"' cannot be started: ", "check the first word of the package's command"),
     (r"cannot find -lcuda\b", "the linker found no libcuda.so: link with the toolkit's lib64/stubs"),
 )
 
@@ -28,14 +30,13 @@ def command_failed(cell: Cell, status: int, log: Path, environ: Mapping[str, str
     """The error for a command that ended with ``status`` (negative: by that signal); keeps its output."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     where = kept(log, environ, name=f"{cell.wheel}.build.log")
-    ended = f"ended with status {status}" if status >= 0 else f"was ended by {signal.Signals(-status).name}"
     lines = [line.rstrip() for line in text.splitlines() if line.strip()][-LAST_LINES:]
     last = "".join(f"\n  | {line[:_WIDTH]}" for line in lines) or "\n  | (it printed nothing)"
     advice = next((remedy for pattern, remedy in _CAUSES if re.search(pattern, text)), None)
     if advice is None and status == -signal.SIGKILL:
         advice = _MEMORY.replace("ran", "may have run")
     return BuildError(
-        f"the build command {ended}; its last lines:{last}",
+        f"the build command {ended(status)}; its last lines:{last}",
         where=cell.id,
         remedy=f"{advice}; all of its output: {where}" if advice else f"see all of its output: {where}",
     )

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
 from pipeline.build.compiler import HostCompiler
-from pipeline.build.process import run_group
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError
+from pipeline.processes import run_group
 
 # From here on libpthread, libdl and librt are part of libc.so.6 (glibc's release notes of 2.34).
 _MERGED = (2, 34)

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
-from pipeline.build.pip import clean_python, own_pip, run_pip
-from pipeline.build.process import run_group
+from pipeline.build.pip import own_pip, run_pip
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Origin, Package
 from pipeline.errors import BuildError
+from pipeline.processes import run_group
+from pipeline.pythons import clean_python
 
 _DOWNLOAD_ROOM = 500_000_000  # bytes; PyPI's default limit for a file is 100 MB, and some projects have more
 # The earliest time that a zip file can hold, 1980-01-01: for sources whose commit is not known.

@@ -16,11 +16,11 @@ from pipeline.build.cache import Notify, disk_errors
 from pipeline.build.engine import engine_named
 from pipeline.build.environment import base_python
 from pipeline.build.job import Job, Wanted
-from pipeline.build.process import terminable
 from pipeline.build.product import publish
 from pipeline.build.variables import compression_flag
 from pipeline.declaration import Declaration
 from pipeline.errors import BuildError, PipelineError
+from pipeline.processes import terminable
 from pipeline.records.build import BuildRecord
 from pipeline.records.plan import Cell
 

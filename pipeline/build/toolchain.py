@@ -11,9 +11,10 @@ from typing import Literal
 
 from pipeline.build.cache import Notify, cache_root, made_once
 from pipeline.build.compiler import HostCompiler, Nvcc, describe, host_compiler, system_nvcc
-from pipeline.build.pip import clean_python, own_pip, run_pip
-from pipeline.build.process import run_group
+from pipeline.build.pip import own_pip, run_pip
 from pipeline.errors import BuildError, UsageError
+from pipeline.processes import run_group
+from pipeline.pythons import clean_python
 from pipeline.records.build import Toolchain as ToolchainRecord
 from pipeline.records.plan import Cell
 from pipeline.targets import nearest, parse_target, toolkit

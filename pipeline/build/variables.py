@@ -9,12 +9,12 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from pipeline.build.pip import clean_python
 from pipeline.build.toolchain import Toolchain
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
 from pipeline.declaration.templates import axis_fields, fill
 from pipeline.errors import BuildError, UsageError
+from pipeline.pythons import clean_python
 from pipeline.records.plan import Cell
 from pipeline.resources import scripts
 from pipeline.targets import parse_target, render, toolkit

@@ -6,9 +6,7 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 _MARKER = ".fatwheel-rehearsal"
 _PARTS = ("wheels", "store", "index", "users")
 _FAKE_BYTES = 1 << 20
+_SECONDS = 3600.0  # for one install: a CUDA package may bring gigabytes
 
 Say = Callable[[str], None]
 
@@ -104,11 +103,12 @@ def _built(declaration: Declaration, cell: Cell, options: Options, say: Say) -> 
 
 def _gpus() -> list[str]:
     """Capabilities of this machine's GPUs, as the installer sees them."""
+    from pipeline.processes import run
     from pipeline.resources import script
 
     command = [sys.executable, "-I", str(script("install_wheel.py")), "--detect", "--json"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [gpu["capability"] for gpu in json.loads(answer.stdout)["gpus"]] if answer.returncode == 0 else []
+    answer = run(command, env=os.environ, timeout=_SECONDS)
+    return [gpu["capability"] for gpu in json.loads(answer.output)["gpus"]] if answer.status == 0 else []
 
 
 def _smoked(declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[str], say: Say) -> Rehearsed:
@@ -178,23 +178,27 @@ def _installed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Re
 
 def _install(cell: Cell, folder: Path) -> str | None:
     """Install one wheel into an environment of its own; what went wrong, or None."""
+    from pipeline.processes import run
+    from pipeline.pythons import clean_python, interpreter, make_venv
     from pipeline.resources import script
 
     user = folder / "users" / cell.id
-    venv.create(user, with_pip=True, symlinks=True)
-    python = user / "bin" / "python"
+    user.parent.mkdir(exist_ok=True)
+    failed = make_venv(sys.executable, user, pip=True, environ=os.environ)
+    if failed:
+        return failed.cause
+    python = interpreter(user)
     command = [
         str(python), "-I", str(script("install_wheel.py")), f"{cell.package}=={cell.version}",
         "--index-url", str(folder / "index"), "--python", str(python),
     ]  # fmt: skip
     command += ["--cuda-version", cell.cuda] if cell.cuda else []
     command += ["--sm-family", cell.family] if cell.family else []
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=clean)
-    if answer.returncode != 0:
-        said = answer.stderr.strip().splitlines() or ["the installer said nothing"]
+    clean = clean_python(os.environ)
+    answer = run(command, env=clean, timeout=_SECONDS)
+    if answer.status != 0:
+        said = answer.errors.strip().splitlines() or [f"the installer {answer.ended}"]
         return next((line for line in said if line.startswith("error:")), said[-1])
     asked = f"import importlib.metadata as m; print(m.version({cell.package!r}))"
-    found = subprocess.run([str(python), "-I", "-c", asked], capture_output=True, text=True, check=False, env=clean)
-    got = found.stdout.strip()
+    got = run([str(python), "-I", "-c", asked], env=clean, timeout=_SECONDS).output.strip()
     return None if got == cell.full_version else f"{got or 'nothing'} was installed, not {cell.full_version}"

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import SmokeError
-from pipeline.smoke.process import run
+from pipeline.processes import NOT_STARTED
+from pipeline.pythons import install, interpreter, make_venv
 
 _INSTALL_SECONDS = 1800.0  # the dependencies of a CUDA package can be gigabytes
-_VENV_SECONDS = 300.0
 
-# What would let another Python's packages in, or send an install elsewhere.
-_FOREIGN = (
-    "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT",
-    "PIP_PYTHON", "PIP_NO_DEPS", "PIP_REQUIRE_VIRTUALENV", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "__PYVENV_LAUNCHER__",
-)  # fmt: skip
 # What a test may see of this process's environment beyond the fixed part; no tokens, no build tools.
 _KEPT_FOR_GPU = (
     "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
@@ -41,14 +34,10 @@ class Bare:
         place = folder / "environment"
         (folder / "home").mkdir()
         (folder / "work").mkdir()
-        command: list[str | Path] = [base, "-m", "venv", "--without-pip", place]
-        answer = run(command, env=_clean(environ), cwd=folder, timeout=_VENV_SECONDS)
-        if answer.status:
-            raise SmokeError(
-                f"no virtual environment could be made with {base}: {answer.tail}",
-                remedy="install the venv module of this Python (Debian and Ubuntu: apt-get install python3-venv)",
-            )
-        return cls(folder, place / "bin" / "python")
+        failed = make_venv(base, place, pip=False, environ=environ)
+        if failed:
+            raise SmokeError(str(failed), remedy=failed.remedy)
+        return cls(folder, interpreter(place))
 
     @property
     def work(self) -> Path:
@@ -61,8 +50,12 @@ class Bare:
 
     def install(self, requirements: Sequence[str | Path], environ: Mapping[str, str]) -> None:
         """Install with what they require, by this process's pip, else by uv. Raises `SmokeError` with the reason."""
-        command = [*_installer(self.python), *requirements]
-        answer = run(command, env=_clean(environ), cwd=self.work, timeout=_INSTALL_SECONDS)
+        answer = install(self.python, requirements, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
+        if answer.status == NOT_STARTED:
+            raise SmokeError(
+                f"there is no pip for {sys.executable} and no uv on PATH",
+                remedy=f"{sys.executable} -m ensurepip, or install uv",
+            )
         if answer.status != 0:
             names = ", ".join(Path(one).name if isinstance(one, Path) else one for one in requirements)
             raise SmokeError(f"installing {names} {answer.ended}:\n{answer.tail}")
@@ -81,21 +74,3 @@ class Bare:
             "PYTHONNOUSERSITE": "1",
             "PYTHONSAFEPATH": "1",
         }
-
-
-def _clean(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in _FOREIGN}
-
-
-def _installer(python: Path) -> list[str | Path]:
-    """An install command for another interpreter. Raises `SmokeError` where there is neither pip nor uv."""
-    if importlib.util.find_spec("pip") is not None:
-        options = ["--disable-pip-version-check", "--no-input", "--quiet"]
-        return [sys.executable, "-m", "pip", "--python", python, "install", *options]
-    uv = shutil.which("uv")
-    if uv:
-        return [uv, "pip", "install", "--quiet", "--python", python]
-    raise SmokeError(
-        f"there is no pip for {sys.executable} and no uv on PATH",
-        remedy=f"{sys.executable} -m ensurepip, or install uv",
-    )

@@ -11,10 +11,10 @@ from typing import Any
 
 from pipeline.declaration.templates import axis_fields, fill
 from pipeline.errors import SmokeError, UsageError
+from pipeline.processes import run
 from pipeline.records.smoke import Check, Device
 from pipeline.resources import script, scripts
 from pipeline.smoke.environment import Bare
-from pipeline.smoke.process import run
 from pipeline.smoke.subject import Subject
 from pipeline.targets import Capability, runs, toolkits
 from pipeline.wheels import elf, fatbin

@@ -12,10 +12,10 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from pipeline.processes import run
 from pipeline.records.smoke import Check
 from pipeline.resources import script
 from pipeline.smoke.environment import Bare
-from pipeline.smoke.process import run
 from pipeline.smoke.subject import Subject
 
 _SECONDS = 900.0  # a thousand modules are resolved in a few seconds; imports may compile bytecode

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.process import run_group
+from pipeline.processes import run_group
 from pipeline.build.toolchain import resolve
 from pipeline.wheels.inventory import read_inventory
 from tests.unit.build.samples import cell, environment, fake_nvcc

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from pipeline.build.pip import clean_python, make_venv, own_pip, run_pip
+from pipeline.build.pip import make_venv, own_pip, run_pip
 from pipeline.errors import BuildError
+from pipeline.pythons import clean_python
 from tests.unit.build.samples import environment, program
 
 # A pip of its own configuration: no machine's settings reach these tests.

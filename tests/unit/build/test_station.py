@@ -18,7 +18,7 @@ from pipeline.records.build import BuildRecord
 from pipeline.records.smoke import Check, SmokeRecord
 from tests.unit.build.samples import GOOD_TREE, cell, environment, fake_nvcc, pure
 from tests.unit.build.test_environment import wheel
-from tests.unit.build.test_process import gone
+from tests.unit.test_processes import gone
 from tests.unit.build.test_variables import declared
 
 WHEEL = "demo-1.0-py3-none-any.whl"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.processes import Answer, run
 from pipeline.records.smoke import Check, Device, SmokeRecord
 from pipeline.smoke.gpu import _visible
 from pipeline.smoke.imports import judge
 from pipeline.smoke.interpreter import find_python
-from pipeline.smoke.process import Answer, run
 from pipeline.smoke.station import joined
 from pipeline.smoke.subject import Subject, top_levels
 from pipeline.wheels.names import WheelName

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.process import run_group
-from pipeline.errors import BuildError
+from pipeline.processes import NOT_STARTED, ended, run_group
 
 
 def run(*command, env=None, grace=5.0):
@@ -45,10 +44,31 @@ def test_standard_input_is_empty():
 
 
 @pytest.mark.parametrize("command", ["no-such-program", "/etc/passwd"])
-def test_a_program_that_cannot_start_is_named(command):
-    with pytest.raises(BuildError, match=f"'{command}' cannot be started") as caught:
-        run(command)
-    assert caught.value.status == 4
+def test_a_program_that_cannot_start_is_named_as_shells_do(command):
+    status, output = run(command)
+    assert status == NOT_STARTED
+    assert output.startswith(f"'{command}' cannot be started: ")
+
+
+def test_endings_are_told_in_words():
+    assert ended(1) == "ended with status 1"
+    assert ended(-9) == "was ended by SIGKILL"
+    assert ended(-99) == "was ended by signal 99"
+    assert ended(None) == "did not end in time"
+
+
+def test_a_tick_comes_while_the_command_runs_and_may_end_it(tmp_path):
+    def tick(pid):
+        if (tmp_path / "child").exists():
+            raise TimeoutError(pid)
+
+    with pytest.raises(TimeoutError) as caught:
+        run_group(
+            ["sh", "-c", "sleep 300 & echo $! > made; mv made child; exec >/dev/null 2>&1; wait"],
+            env=dict(os.environ), cwd=tmp_path, sink=lambda _: None, tick=tick,
+        )  # fmt: skip
+    assert gone(caught.value.args[0])
+    assert gone(int((tmp_path / "child").read_text()))
 
 
 def test_a_child_left_behind_is_ended_and_not_waited_for():
@@ -70,7 +90,7 @@ def test_an_interrupt_ends_the_whole_tree(number, tmp_path):
     code = """
 import os, sys
 from pathlib import Path
-from pipeline.build.process import run_group, terminable
+from pipeline.processes import run_group, terminable
 script = "sh -c 'sleep 300 & echo $! > grandchild; mv grandchild ready; wait' & wait"
 with terminable():
     run_group(["sh", "-c", script], env=os.environ, cwd=Path(sys.argv[1]), sink=lambda _: None)
