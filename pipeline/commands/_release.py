@@ -44,8 +44,11 @@ def show_release(done: ReleaseRecord, as_json: bool) -> None:
         for line in workflow_commands(done):
             say(line)
     if place := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(place).open("a", encoding="utf-8") as file:
-            file.write(markdown(done))
+        try:
+            with Path(place).open("a", encoding="utf-8") as file:
+                file.write(markdown(done))
+        except OSError as error:
+            say(f"the step summary could not be written: {error.strerror}")
 
 
 def judge_release(done: ReleaseRecord, *, dry_run: bool = False) -> None:

@@ -51,11 +51,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     files: tuple[Path, ...],
 ) -> None:
     """Compose the request, run it, print its record, and raise if anything wanted is not live."""
-    from functools import partial
-
-    from pipeline.errors import ReleaseRefused, UsageError
+    from pipeline.errors import UsageError
     from pipeline.records.release import ReleaseJournal
-    from pipeline.release.elsewhere import divert, too_large
     from pipeline.release.journal import Journal, default_place
     from pipeline.release.request import ReleaseRequest
     from pipeline.release.station import release
@@ -70,7 +67,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         files=[str(file.absolute()) for file in files] or (before.files if before else []),
         plan=str(plan_file.absolute()) if plan_file else before.plan if before else None,
         matrix=str(matrix.absolute()) if matrix else before.matrix if before else None,
-        commit=commit or (before.commit if before else _own_commit(store)),
+        commit=_full(commit) or (before.commit if before else _own_commit(store)),
         draft=draft or bool(before and before.draft),
         metadata=not no_metadata and (before is None or before.metadata),
         run=run or (before.run if before else None),
@@ -85,6 +82,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
         plan=_plan(asked),
         commit=asked.commit,
         size_limit=sizes.limit if sizes else None,
+        over=sizes.over if sizes else "withhold",
+        elsewhere=open_store(sizes.elsewhere) if sizes and sizes.over == "elsewhere" and sizes.elsewhere else None,
         draft=asked.draft,
         dry_run=dry_run,
         metadata=asked.metadata,
@@ -95,15 +94,16 @@ def command(  # noqa: PLR0917  (click passes them by name)
     )
     place = record or resume or default_place(asked.tag)
     journal = None if dry_run else Journal(place, asked)
-    if sizes and sizes.over == "fail" and (part := too_large(request, sizes.limit)):
-        names = ", ".join(file.name for file in part.files)
-        raise ReleaseRefused(f"{names}: over the limit of {sizes.limit:,} bytes", where=asked.matrix)
+    if journal and (record or resume):
+        journal.begin()
+        if journal.problem:
+            raise UsageError(journal.problem, where="--record", remedy="name another place; nothing was sent")
     with shown_progress(journal) as progress:
         done = release(open_store(asked.store), request, progress=progress)
-        if sizes and sizes.over == "elsewhere" and sizes.elsewhere:
-            done = divert(done, request, sizes.limit, open_store(sizes.elsewhere), partial(release, progress=progress))
     if journal:
         journal.finish()
+        if journal.problem:
+            done = done.model_copy(update={"notes": [*done.notes, journal.problem]})
     show_release(done, as_json)
     judge_release(done, dry_run=dry_run)
 
@@ -112,6 +112,16 @@ def _plan(asked: ReleaseJournal) -> Plan | None:
     from pipeline.records.plan import Plan
 
     return Plan.read(Path(asked.plan)) if asked.plan else None
+
+
+def _full(commit: str | None) -> str | None:
+    import re
+
+    from pipeline.errors import UsageError
+
+    if commit and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
+        raise UsageError(f"{commit!r} is no full commit id", where="--commit", remedy="git rev-parse tells it")
+    return commit
 
 
 def _own_commit(store: str | None) -> str | None:

@@ -19,11 +19,12 @@ class ManifestAsset(Record):
 
 
 class Absence(Record):
-    """One wanted asset that is not live: its outcome and the reason."""
+    """One wanted asset that is not live: its outcome and the reason. ``elsewhere`` is the other store that holds it."""
 
     name: str
     outcome: str
     reason: str
+    elsewhere: str | None = None
 
 
 class Manifest(Record):

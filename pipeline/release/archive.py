@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import lzma
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,6 +16,19 @@ from pipeline.stores.body import CHUNK
 
 _LOCAL_HEADER = 30
 """Bytes of a zip's local file header before the name (APPNOTE 4.3.7)."""
+
+
+UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
+"""What reading a damaged, encrypted or outlandish zip raises."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pipeline.records.manifest import Absence, Manifest, ManifestAsset
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord
-from pipeline.release.policy import GENERATED, MANIFEST, SUMS, TEMPORARY
+from pipeline.release.policy import GENERATED, SUMS, TEMPORARY
 from pipeline.release.reconcile import Wanted
 from pipeline.release.sources import Given
 from pipeline.stores.remote import RemoteAsset
@@ -41,7 +41,7 @@ def manifest(
     live: Sequence[RemoteAsset],
     absent: Sequence[AssetRecord],
     earlier: Manifest | None,
-) -> Wanted:
+) -> Manifest:
     """The manifest of what is live, with this run's records, and an earlier run's for what this one did not bring."""
     before = {asset.name: asset for asset in earlier.assets} if earlier else {}
     assets = []
@@ -57,15 +57,14 @@ def manifest(
         assets.append(ManifestAsset(name=asset.name, size=asset.size, sha256=sha256, build=build, smoke=smoke))
     there = {asset.name for asset in assets}
     gone = {gap.name: gap for gap in earlier.absent} if earlier else {}
-    gone |= {r.name: Absence(name=r.name, outcome=r.outcome, reason=r.reason) for r in absent}
-    whole = Manifest(
+    gone |= {r.name: Absence(name=r.name, outcome=r.outcome, reason=r.reason, elsewhere=r.elsewhere) for r in absent}
+    return Manifest(
         tag=tag,
         commit=commit or (earlier.commit if earlier else None),
         plan=plan or (earlier.plan if earlier else None),
         assets=assets,
         absent=[gone[name] for name in sorted(gone) if name not in there],
     )
-    return as_wanted(MANIFEST, whole.to_json().encode())
 
 
 def sums(live: Sequence[RemoteAsset]) -> Wanted:

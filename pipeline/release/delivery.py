@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 from pipeline.records.release import AssetOutcome, AssetRecord
 from pipeline.release.pace import Pacer
@@ -13,7 +14,7 @@ from pipeline.release.reconcile import Action, Step, Wanted, step
 from pipeline.stores.body import Body
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import Kind, StoreFailure
-from pipeline.stores.patience import Patience, Policy
+from pipeline.stores.patience import Patience, Policy, too_long
 from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
 
 LARGE = 64 << 20
@@ -49,6 +50,7 @@ class Surroundings:
     breaker: Breaker
     may_replace: Callable[[RemoteAsset], bool]
     digests: dict[str, str] = field(default_factory=dict)  # by asset id, where the store's listing has none
+    astray: dict[str, RemoteAsset] = field(default_factory=dict)  # by id: made by this run under a name not wanted
     watch: Callable[[str, int, int], None] = lambda _name, _sent, _size: None
 
     def remote_digest(self, asset: RemoteAsset) -> str:
@@ -79,7 +81,7 @@ class Surroundings:
 
 
 class Delivery:
-    """One wanted asset. ``run`` never raises for what a store does: the outcome is in the record."""
+    """One wanted asset. ``run`` never raises, whatever a store or a file does: the outcome is in the record."""
 
     def __init__(self, wanted: Wanted, around: Surroundings) -> None:
         self.wanted = wanted
@@ -87,6 +89,7 @@ class Delivery:
         self.attempts = 0
         self.sent = 0
         self._mine: set[str] = set()
+        self._renamed: RemoteAsset | None = None
         self._outcome: AssetOutcome = "identical"
 
     def run(self, snapshot: dict[str, RemoteAsset]) -> AssetRecord:
@@ -108,14 +111,18 @@ class Delivery:
         except _Conflict as conflict:
             return self._record("conflict", str(conflict))
         except StoreFailure as failure:
-            if failure.kind is Kind.RELEASE:
+            if failure.kind is Kind.RELEASE or too_long(failure, around.policy):
                 around.breaker.open(failure.what)
+            elif failure.kind is Kind.GONE and self._abandoned():
+                around.breaker.open("the release is gone: somebody has deleted it")
             elif around.breaker.opened.is_set() and self.attempts == 0:
                 return self._record("not-sent", around.breaker.reason)
             reason = failure.what
             if failure.kind in {Kind.TRANSIENT, Kind.AMBIGUOUS, Kind.LIMITED, Kind.GONE, Kind.TAKEN}:
                 reason += f" ({self.attempts} attempt{'s' if self.attempts != 1 else ''})"
             return self._record("failed", reason + self._clean())
+        except Exception as error:  # noqa: BLE001  (what nobody foresaw in one asset must not stop the others)
+            return self._record("failed", f"{type(error).__name__}: {error}" + self._clean())
         return self._record(self._outcome, "")
 
     def _record(self, outcome: AssetOutcome, reason: str) -> AssetRecord:
@@ -133,6 +140,8 @@ class Delivery:
     def _attempt(self, by_name: dict[str, RemoteAsset]) -> None:
         """One round: from how things stand to the asset being live and verified, or a failure."""
         around, wanted = self.around, self.wanted
+        if self._renamed:
+            self._refuse_name(self._renamed)
         now = around.step(wanted, by_name, frozenset(self._mine))
         if now.action is Action.KEEP:
             if self.attempts and self._outcome == "identical":
@@ -192,8 +201,7 @@ class Delivery:
         around, wanted = self.around, self.wanted
         self._mine.add(made.id)
         if made.name != name:
-            self._delete(made)
-            raise StoreFailure(f"the server renamed it to {made.name}", Kind.ASSET)
+            self._refuse_name(made)
         if not made.whole:
             raise StoreFailure(f"the server calls it {made.state}, not uploaded", Kind.TRANSIENT)
         if made.size != wanted.size:
@@ -228,14 +236,21 @@ class Delivery:
         around.pacer.acquire()
         renamed = around.store.rename(around.release, spare, self.wanted.name)
         if renamed.name != self.wanted.name:
-            raise StoreFailure(f"the server renamed it to {renamed.name}", Kind.ASSET)
+            self._refuse_name(renamed)
         if spare.id in around.digests:
             around.digests[renamed.id] = around.digests[spare.id]
+
+    def _refuse_name(self, asset: RemoteAsset) -> NoReturn:
+        """Take away what the server gave another name, and give up: it would do so again."""
+        self._renamed = self.around.astray[asset.id] = asset
+        self._delete(asset)
+        raise StoreFailure(f"the server renamed it to {asset.name}", Kind.ASSET)
 
     def _delete(self, asset: RemoteAsset) -> None:
         self.around.pacer.acquire()
         self.around.store.delete(self.around.release, asset)
         self.around.digests.pop(asset.id, None)
+        self.around.astray.pop(asset.id, None)
 
     def _unchanged(self) -> None:
         wanted = self.wanted
@@ -247,6 +262,14 @@ class Delivery:
             raise StoreFailure(f"it cannot be read any more: {error.strerror}", Kind.ASSET) from error
         if (about.st_size, about.st_mtime_ns) != (wanted.size, wanted.mtime_ns):
             raise StoreFailure("the file was changed while it was released", Kind.ASSET)
+
+    def _abandoned(self) -> bool:
+        """Whether it is the release itself that is not found."""
+        around = self.around
+        try:
+            return around.store.by_id(around.release.id) is None
+        except StoreFailure:
+            return False
 
     def _clean(self) -> str:
         """Take away the half-upload that the last attempt may have left; what cannot be, is said."""

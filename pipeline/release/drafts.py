@@ -109,10 +109,10 @@ class Counter:
             except StoreFailure as failure:
                 if failure.kind is not Kind.AMBIGUOUS:
                     raise
-                for found in self.store.find(release.tag):
-                    if not found.draft:
-                        return found
-                raise
+                found = self.store.by_id(release.id)  # not by its tag: somebody else may have published another
+                if found is None or found.draft:
+                    raise
+                return found
 
         return self.patience().retrying()(once)
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from pipeline.records.manifest import Manifest
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord
-from pipeline.release.closing import LARGEST_MANIFEST, manifest, read_manifest, sums
+from pipeline.release.closing import LARGEST_MANIFEST, as_wanted, manifest, read_manifest, sums
 from pipeline.release.delivery import Delivery, Surroundings
 from pipeline.release.drafts import Counter
+from pipeline.release.notes import has_page, merged
 from pipeline.release.policy import GENERATED, MANIFEST
 from pipeline.release.sources import Given
 from pipeline.stores.failure import StoreFailure
 from pipeline.stores.remote import RemoteAsset
+
+
+@dataclass
+class Closing:
+    """What came of the closing assets: their outcomes, notes, and the manifest, if it was made."""
+
+    records: list[AssetRecord] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    manifest: Manifest | None = None
 
 
 @dataclass(frozen=True)
@@ -25,28 +36,26 @@ class Ending:
     commit: str | None
     plan: Plan | None
 
-    def close(self, records: Mapping[str, AssetRecord], given: Sequence[Given]) -> tuple[list[AssetRecord], list[str]]:
-        """Send the manifest and the sums, if anything is live: their outcomes, and notes."""
+    def close(self, records: Mapping[str, AssetRecord], given: Sequence[Given]) -> Closing:
+        """Send the manifest and the sums, if anything is live."""
         breaker = self.around.breaker
+        closing = Closing()
         if breaker.opened.is_set() or not any(record.live for record in records.values()):
-            reason = breaker.reason or "nothing else is live"
-            return [AssetRecord(name=name, outcome="not-sent", reason=reason) for name in GENERATED], []
-        done: list[AssetRecord] = []
-        notes: list[str] = []
+            return self._without(closing, breaker.reason or "nothing else is live")
         ours = {r.name: r.sha256 for r in records.values() if r.live and r.sha256}
         try:
             now = self._listing(ours)
             if strangers := sorted(set(now) - set(records) - set(GENERATED)):
                 shown = ", ".join(strangers[:5]) + (" ..." if len(strangers) > 5 else "")
-                notes.append(f"{len(strangers)} more in the release, which this run did not ask for: {shown}")
+                closing.notes.append(f"{len(strangers)} more in the release, which this run did not ask for: {shown}")
             earlier = None
             there = now.get(MANIFEST)
             if there is not None and there.whole and there.size <= LARGEST_MANIFEST:
                 data = self.counter.patience().retrying()(lambda: b"".join(self.around.store.read(there)))
                 earlier = read_manifest(data)
                 if earlier is None:
-                    notes.append(f"the {MANIFEST} that was there is none of fatwheel's; it is replaced")
-            whole = manifest(
+                    closing.notes.append(f"the {MANIFEST} that was there is none of fatwheel's; it is replaced")
+            closing.manifest = manifest(
                 tag=self.around.release.tag,
                 commit=self.commit,
                 plan=self.plan,
@@ -55,17 +64,19 @@ class Ending:
                 absent=[record for record in records.values() if not record.live],
                 earlier=earlier,
             )
-            done.append(Delivery(whole, self.around).run(now))
+            whole = as_wanted(MANIFEST, closing.manifest.to_json().encode())
+            closing.records.append(Delivery(whole, self.around).run(now))
             now = self._listing(ours)
-            done.append(Delivery(sums(tuple(now.values())), self.around).run(now))
+            closing.records.append(Delivery(sums(tuple(now.values())), self.around).run(now))
         except StoreFailure as failure:
-            settled = {record.name for record in done}
-            done += [
-                AssetRecord(name=name, outcome="not-sent", reason=failure.what)
-                for name in GENERATED
-                if name not in settled
-            ]
-        return done, notes
+            return self._without(closing, failure.what)
+        return closing
+
+    def _without(self, closing: Closing, reason: str) -> Closing:
+        settled = {record.name for record in closing.records}
+        left = [name for name in GENERATED if name not in settled]
+        closing.records += [AssetRecord(name=name, outcome="not-sent", reason=reason) for name in left]
+        return closing
 
     def _listing(self, ours: Mapping[str, str]) -> dict[str, RemoteAsset]:
         """What is there, with every digest: the store's, else what this run has verified, else from reading."""
@@ -78,11 +89,13 @@ class Ending:
                 known[name] = asset
         return known
 
-    def publish(self, records: Mapping[str, AssetRecord], *, whole: bool, notes: str | None) -> str | None:
+    def publish(self, records: Mapping[str, AssetRecord], *, whole: bool, page: str | None) -> str | None:
         """Publish the draft; why not, if it is not to be or cannot be."""
-        lacking = [record.name for record in records.values() if not record.live]
+        release = self.around.release
+        lacking = [record.name for record in records.values() if not record.settled]
         if whole and lacking:
-            return f"{len(lacking)} wanted assets are not live, and it is published only whole"
+            count = "1 wanted asset is" if len(lacking) == 1 else f"{len(lacking)} wanted assets are"
+            return f"{count} not live, and it is published only whole"
         if self.around.breaker.opened.is_set():
             return self.around.breaker.reason
         if any(name in lacking for name in GENERATED):
@@ -90,13 +103,32 @@ class Ending:
         try:
             if wrong := self._verify(records):
                 return "; ".join(wrong)
-            self.counter.publish(self.around.release, commit=self.commit, notes=notes)
+            if self.commit:  # the uploads took their time: the tag may have been made of another commit meanwhile
+                self.counter.patience().retrying()(self.around.store.check, release.tag, self.commit)
+            notes = None if page is None else merged(release.notes, page)
+            self.counter.publish(release, commit=self.commit, notes=notes)
         except StoreFailure as failure:
             return failure.what
         return None
 
+    def describe(self, page: str) -> str | None:
+        """Bring the page of a published release up to date, if fatwheel wrote it; why not, if it cannot be."""
+        release = self.around.release
+        notes = merged(release.notes, page)
+        if not has_page(release.notes) or notes.split() == release.notes.split() or self.around.breaker.opened.is_set():
+            return None
+        self.around.pacer.acquire()
+        try:
+            self.counter.patience().retrying()(self.around.store.describe, release, notes)
+        except StoreFailure as failure:
+            return f"its page still tells of the earlier run: {failure.what}"
+        return None
+
     def _verify(self, records: Mapping[str, AssetRecord]) -> list[str]:
-        """What a fresh listing says against the outcomes. Half-uploads of names that nobody wants are cleared."""
+        """What a fresh listing says against the outcomes.
+
+        Half-uploads of names that nobody wants are cleared, and what this run made under a wrong name.
+        """
         listing = self.counter.patience().retrying()(self.around.listing)
         wrong = []
         for record in records.values():
@@ -109,7 +141,7 @@ class Ending:
                 wrong.append(f"{record.name} has other bytes than were sent")
         for asset in listing.values():
             known = records.get(asset.name)
-            if not asset.whole and not (known and known.live):
+            if asset.id in self.around.astray or (not asset.whole and not (known and known.live)):
                 self.around.pacer.acquire()
                 self.counter.patience().retrying()(self.around.store.delete, self.around.release, asset)
         return wrong

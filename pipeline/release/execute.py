@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from pipeline.records.release import AssetRecord
@@ -13,6 +15,9 @@ from pipeline.release.reconcile import Wanted
 from pipeline.stores.remote import RemoteAsset
 
 Deliver = Callable[[Wanted], AssetRecord]
+
+GRACE = 5.0
+"""Seconds that an interrupted run gives its uploads to end: one that waits for an answer would take minutes."""
 
 
 class Job(Protocol):
@@ -28,6 +33,9 @@ class Job(Protocol):
 
     def run(self, deliver: Deliver) -> list[AssetRecord]:
         """Deliver the assets, one after the other."""
+
+    def skipped(self, reason: str) -> list[AssetRecord]:
+        """What is told of the assets if they are not even tried."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +59,13 @@ class FileJob:
         first = deliver(self.assets[0])
         if first.live:
             return [first, *map(deliver, self.assets[1:])]
-        reason = f"{self.name} is not live"
+        return [first, *self.skipped(f"{self.name} is not live")[1:]]
+
+    def skipped(self, reason: str) -> list[AssetRecord]:
+        """None of them was sent."""
         return [
-            first,
-            *(
-                AssetRecord(name=one.name, outcome="not-sent", size=one.size, sha256=one.sha256, reason=reason)
-                for one in self.assets[1:]
-            ),
+            AssetRecord(name=one.name, outcome="not-sent", size=one.size, sha256=one.sha256, reason=reason)
+            for one in self.assets
         ]
 
 
@@ -70,29 +78,53 @@ def execute(
     """Deliver all jobs. ``settled`` is called in this thread with each record, as soon as there is one.
 
     The smallest asset goes first: while it has had no answer the others wait, so that a release which refuses
-    everything is asked only once. Ctrl-C opens the breaker and is raised again when the workers have stopped.
+    everything is asked only once. Ctrl-C opens the breaker and is raised again when the workers have stopped, or have
+    had time for it: they are daemons, which do not keep the process.
     """
-    order = sorted(jobs, key=lambda job: (job.size, job.name))
-    pool = ThreadPoolExecutor(max_workers=around.policy.workers, thread_name_prefix="release")
-    futures: set[Future[list[AssetRecord]]] = set()
+    todo: SimpleQueue[Job] = SimpleQueue()
+    for job in sorted(jobs, key=lambda job: (job.size, job.name)):
+        todo.put(job)
+    done: SimpleQueue[list[AssetRecord] | BaseException] = SimpleQueue()
+
+    def work(place: int) -> None:
+        if place:
+            around.breaker.answered.wait()
+        while not todo.empty():
+            try:
+                done.put(_deliver(todo.get(block=False), around, snapshot))
+            except Empty:
+                return
+            except BaseException as error:  # noqa: BLE001  (raised again in the thread that waits for it)
+                done.put(error)
+                return
+
+    workers = [
+        threading.Thread(target=work, args=(place,), name=f"release-{place}", daemon=True)
+        for place in range(min(around.policy.workers, len(jobs)))
+    ]
     try:
-        for place, job in enumerate(order):
-            futures.add(pool.submit(_deliver, job, around, snapshot))
-            if place == 0:
-                around.breaker.answered.wait()
-        while futures:
-            done, futures = wait(futures, return_when=FIRST_COMPLETED)
-            for future in done:
-                for record in future.result():
-                    settled(record)
+        for worker in workers:
+            worker.start()
+        for _ in jobs:
+            for record in _told(done.get()):
+                settled(record)
     except BaseException:
         around.breaker.open("interrupted")
+        until = time.monotonic() + GRACE
+        for worker in workers:
+            worker.join(max(0.0, until - time.monotonic()))
         raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _told(found: list[AssetRecord] | BaseException) -> list[AssetRecord]:
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def _deliver(job: Job, around: Surroundings, snapshot: dict[str, RemoteAsset]) -> list[AssetRecord]:
+    if around.breaker.opened.is_set():
+        return job.skipped(around.breaker.reason)
     try:
         return job.run(lambda wanted: Delivery(wanted, around).run(snapshot))
     finally:

@@ -17,12 +17,21 @@ def default_place(tag: str) -> Path:
 
 
 class Journal:
-    """Keeps the record of one run on disk, whole after every event."""
+    """Keeps the record of one run on disk, whole after every event.
+
+    A disk that is full ends no upload: ``problem`` says why the record is behind, until it can be written again.
+    """
 
     def __init__(self, place: Path, start: ReleaseJournal) -> None:
         self.place = place
+        self.problem: str | None = None
         self.record = start.model_copy(update={"assets": [], "finished": False})
         self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Write it for the first time."""
+        with self._lock:
+            self._write()
 
     def say(self, text: str) -> None:
         """Pass over."""
@@ -54,4 +63,9 @@ class Journal:
 
     def _write(self, **changes: object) -> None:
         self.record = self.record.model_copy(update=changes)
-        self.record.write(self.place)
+        try:
+            self.record.write(self.place)
+        except OSError as error:
+            self.problem = f"the record {self.place} could not be written: {error.strerror or error}"
+        else:
+            self.problem = None

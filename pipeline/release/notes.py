@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
 from pipeline.records.build import BuildRecord
-from pipeline.records.release import AssetRecord
 from pipeline.records.smoke import SmokeRecord
+
+BEGIN, END = "<!-- fatwheel -->", "<!-- /fatwheel -->"
+"""Around what is written here, so that what people write around it stays theirs."""
+
+_OURS = re.compile(re.escape(BEGIN) + r".*?(?:" + re.escape(END) + r"\r?\n?|\Z)", re.DOTALL)
 
 
 class Described(Protocol):
@@ -30,22 +35,50 @@ class Described(Protocol):
         """What its test saw."""
 
 
-def release_notes(tag: str, given: Sequence[Described], records: Sequence[AssetRecord]) -> str:
+class Lacking(Protocol):
+    """A wanted asset that is not in the release."""
+
+    @property
+    def name(self) -> str:
+        """The asset's."""
+
+    @property
+    def outcome(self) -> str:
+        """What became of it."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+
+def release_notes(tag: str, described: Sequence[Described], lacking: Sequence[Lacking]) -> str:
     """Markdown. Equal records give equal text."""
-    settled = {record.name: record for record in records}
-    wheels = sorted((one for one in given if one.name.endswith(".whl")), key=lambda one: one.name)
-    shown = [one for one in wheels if one.name not in settled or settled[one.name].live]
+    gone = {one.name for one in lacking}
+    wheels = sorted((one for one in described if one.name.endswith(".whl")), key=lambda one: one.name)
+    shown = [one for one in wheels if one.name not in gone]
     lines = [f"## {tag}", ""]
     if shown:
         lines += ["| wheel | MiB | targets | runs on | proven on a GPU |", "|---|---:|---|---|---|"]
         lines += [_row(one) for one in shown]
         lines.append("")
-    lacking = [record for record in sorted(records, key=lambda r: r.name) if not record.live]
     if lacking:
         lines += ["Not in this release:", ""]
-        lines += [f"- `{record.name}`: {record.outcome}, {record.reason}" for record in lacking]
+        lines += [f"- `{one.name}`: {one.outcome}, {one.reason}" for one in sorted(lacking, key=lambda one: one.name)]
         lines.append("")
     return "\n".join(lines)
+
+
+def merged(existing: str, page: str) -> str:
+    """A release's text with ``page`` in the place of an earlier one, or at the end; all else stays as it is."""
+    block = f"{BEGIN}\n{page.rstrip()}\n{END}\n"
+    if has_page(existing):
+        return _OURS.sub(lambda _: block, existing, count=1)
+    return f"{existing.rstrip()}\n\n{block}" if existing.strip() else block
+
+
+def has_page(existing: str) -> bool:
+    """Whether fatwheel wrote into a text before."""
+    return BEGIN in existing
 
 
 def _row(one: Described) -> str:

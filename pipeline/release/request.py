@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord, HashedFile
 from pipeline.stores.artifacts import WorkflowRun
+from pipeline.stores.remote import Store
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class ReleaseRequest:
     """The files and what is to become of them. ``size_limit`` in bytes; None is the plan's or the store's own.
 
     ``run`` gives the artifacts of a workflow run, besides the files; ``release_id`` is the release that an earlier
-    run wrote to, which a list may not show yet.
+    run wrote to, which a list may not show yet. ``over``: what becomes of a file over the limit, where ``elsewhere``
+    is a store that takes it.
 
     Without a plan the completeness is ``partial``: what passed is published, and the rest is told.
     """
@@ -26,6 +28,8 @@ class ReleaseRequest:
     plan: Plan | None = None
     commit: str | None = None
     size_limit: int | None = None
+    over: Literal["withhold", "fail", "elsewhere"] = "withhold"
+    elsewhere: Store | None = None
     completeness: str | None = None
     draft: bool = False
     dry_run: bool = False

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
 from pipeline.records.smoke import SmokeRecord
-from pipeline.release.archive import ZipMember
+from pipeline.release.archive import UNREADABLE, ZipMember
 
 BUILD = ".build.json"
 SMOKE = ".smoke.json"
@@ -49,19 +49,21 @@ def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
     problems: list[str] = []
     paths: list[Path] = []
     for file in files:
-        if file.is_dir():
-            inside = sorted(p for p in file.iterdir() if p.name.endswith((".whl", ".tar.gz")) and p.is_file())
-            if not inside:
-                problems.append(f"{file}: no wheel in this folder")
-            paths += inside
-        elif file.is_file():
-            paths.append(file)
-        else:
-            problems.append(f"{file}: no such file")
+        try:
+            found = _inside(file) if file.is_dir() else [file]
+        except OSError as error:
+            problems.append(f"{file}: {error.strerror}")
+            continue
+        if not found:
+            problems.append(f"{file}: no wheel in this folder")
+        paths += found
     places = {path.resolve() for path in paths}
     seen: dict[str, Path] = {}
     given: list[Given] = []
     for path in dict.fromkeys(paths):
+        if not path.is_file():
+            problems.append(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
+            continue
         if _owner(path).resolve() in places and _owner(path) != path:
             continue
         if path.name in seen:
@@ -73,7 +75,13 @@ def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
             given.append(describe(path))
         except UsageError as error:
             problems.append(str(error))
+        except OSError as error:
+            problems.append(f"{error.filename or path}: {error.strerror}")
     return tuple(given), tuple(problems)
+
+
+def _inside(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.name.endswith((".whl", ".tar.gz")) and p.is_file())
 
 
 def describe(path: Path) -> Given:
@@ -98,7 +106,7 @@ def read_metadata(wheel: Path | BinaryIO) -> bytes | None:
                 folder, _, file = name.partition("/")
                 if folder.endswith(".dist-info") and file == "METADATA":
                     return archive.read(name)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError):
+    except UNREADABLE:
         return None
     return None
 

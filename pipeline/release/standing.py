@@ -70,10 +70,11 @@ class Inspector:
         if why_not is None:
             around = self._around(release)
             commit = found.manifest.commit if found.manifest else None
-            page = release_notes(tag, found.manifest.assets, record.assets) if found.manifest else None
+            lacking = [asset for asset in record.assets if not asset.live]
+            page = release_notes(tag, found.manifest.assets, lacking) if found.manifest else None
             ending = Ending(around, self.counter, commit, found.plan)
             whole = found.plan is not None and found.plan.completeness == "complete" and not partial
-            why_not = ending.publish({asset.name: asset for asset in record.assets}, whole=whole, notes=page)
+            why_not = ending.publish({asset.name: asset for asset in record.assets}, whole=whole, page=page)
         notes = [*record.notes, *([f"not published: {why_not}"] if why_not else [])]
         return record.model_copy(update={"published": why_not is None, "notes": notes})
 
@@ -120,7 +121,9 @@ class Inspector:
         records = []
         for name in sorted(names):
             asset, gap = present.get(name), gaps.get(name)
-            if asset is None:
+            if asset is None and gap is not None and gap.elsewhere:
+                records.append(AssetRecord(name=name, outcome="withheld", reason=gap.reason, elsewhere=gap.elsewhere))
+            elif asset is None:
                 said = f"{gap.outcome}: {gap.reason}" if gap else "it is not in the release"
                 records.append(AssetRecord(name=name, outcome="missing", reason=said))
             else:

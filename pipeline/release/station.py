@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.errors import ReleaseRefused, UsageError
+from pipeline.errors import PipelineError, ReleaseRefused, UsageError
 from pipeline.records.release import AssetRecord, ReleaseRecord
 from pipeline.release.compare import absent, rehearsed
 from pipeline.release.delivery import Breaker, Surroundings
 from pipeline.release.drafts import Counter, Opening, choose, same_commit
+from pipeline.release.elsewhere import Aside, moved, part
 from pipeline.release.ending import Ending
 from pipeline.release.execute import Job, execute
 from pipeline.release.from_run import Intake, planned_names
-from pipeline.release.notes import release_notes
+from pipeline.release.notes import merged, release_notes
 from pipeline.release.pace import BURSTS, Pacer
 from pipeline.release.policy import GENERATED, name_problems
 from pipeline.release.request import Progress, ReleaseRequest, Silence
 from pipeline.release.sources import Given, gather
-from pipeline.release.wanted import Sorted, asset_names, hash_all, sort_out
+from pipeline.release.wanted import Sorted, asset_names, hash_all, limit_of, sort_out
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import StoreFailure
 from pipeline.stores.patience import Policy
@@ -73,11 +75,18 @@ class Run:
         self.counter = Counter(store, policy, clock, self.breaker.opened, self.pacer)
         self.records: dict[str, AssetRecord] = {}
         self.notes: list[str] = []
+        self._diverting = threading.Lock()
 
     def run(self, given: Sequence[Given]) -> ReleaseRecord:
         """See `release`."""
         request = self.request
         parts = sort_out(given, request, self.rules)
+        large = [one.path for one in given if one.size >= limit_of(request, self.rules)]
+        if large and request.over == "fail":
+            names = ", ".join(path.name for path in large)
+            raise ReleaseRefused(
+                f"{names}: over the limit of {limit_of(request, self.rules):,} bytes", where=self.store.spec
+            )
         for record in parts.refused:
             self._settle(record)
         patience = self.counter.patience
@@ -87,17 +96,26 @@ class Run:
             self.notes += notes
             present = patience().retrying()(self.store.assets, found) if found else ()
             self._count(parts, present)
-            intake = Intake(request.run, request, self.rules, patience, notes=self.notes) if request.run else None
+            intake = self._intake(given)
             taken: tuple[Job, ...] = intake.open() if intake else ()
         except StoreFailure as failure:
             raise self._refusal(failure) from failure
         hashed, refused = hash_all(parts, request, self.progress)
         for record in refused:
             self._settle(record)
+        if intake:
+            intake.seen.update({job.name: ("the files given", job.assets[0].sha256) for job in hashed})
+        self._without_metadata(parts)
+        for record in self._diverted(large, [self.records[path.name] for path in large]):
+            self._settle(record)
         jobs = (*hashed, *taken)
         if request.dry_run or (found is not None and found.immutable):
             return self._compare(found, present, jobs)
-        release, made = self._open(found, jobs, given)
+        if found is None and not jobs and any(record.elsewhere for record in self.records.values()):
+            self.notes.append(f"all of it is too large for {self.store.spec}: no release was made there")
+            self._absent({})
+            return self._record(published=False)
+        release, made = self._open(found, jobs)
         return self._carry_out(release, made, jobs, given, intake)
 
     def _candidates(self) -> tuple[RemoteRelease, ...]:
@@ -107,9 +125,35 @@ class Run:
         known = self.counter.patience().retrying()(self.store.by_id, self.request.release_id)
         return (known,) if known and known.tag == self.request.tag else ()
 
-    def _open(
-        self, found: RemoteRelease | None, jobs: Sequence[Job], given: Sequence[Given]
-    ) -> tuple[RemoteRelease, bool]:
+    def _intake(self, given: Sequence[Given]) -> Intake | None:
+        if self.request.run is None:
+            return None
+        intake = Intake(
+            self.request.run, self.request, self.rules, self.counter.patience, self._diverted, notes=self.notes
+        )
+        intake.seen.update({one.name: ("the files given", None) for one in given})
+        return intake
+
+    def _without_metadata(self, parts: Sorted) -> None:
+        bare = [one.name for one in parts.accepted if one.is_wheel and one.metadata is None]
+        if bare and self.request.metadata:
+            self.notes.append(f"no METADATA could be read from {', '.join(bare)}: sent without .metadata beside it")
+
+    def _diverted(self, files: Sequence[Path], records: Sequence[AssetRecord]) -> list[AssetRecord]:
+        """Files that were withheld for their size, on their way to the other store, if there is one."""
+        store = self.request.elsewhere
+        if store is None or not files:
+            return list(records)
+        there: ReleaseRecord | PipelineError
+        with self._diverting:
+            try:
+                asked = part(self.request, files, store)
+                there = release(store, asked, policy=self.policy, clock=self.clock, progress=Aside(self.progress))
+            except (ReleaseRefused, UsageError) as refusal:
+                there = refusal
+        return [moved(record, there, store) for record in records]
+
+    def _open(self, found: RemoteRelease | None, jobs: Sequence[Job]) -> tuple[RemoteRelease, bool]:
         if found is not None:
             self.progress.opened(found.id)
             return found, False
@@ -119,10 +163,10 @@ class Run:
                 where=self.store.spec,
             )
         request = self.request
-        notes = release_notes(request.tag, given, tuple(self.records.values()))
+        page = release_notes(request.tag, (), self._lacking())
         try:
             release, made, said = self.counter.obtain(
-                Opening(request.tag, request.commit, request.tag, notes, request.prerelease)
+                Opening(request.tag, request.commit, request.tag, merged("", page), request.prerelease)
             )
         except StoreFailure as failure:
             raise self._refusal(failure) from failure
@@ -147,14 +191,18 @@ class Run:
         given = (*given, *intake.given) if intake else given
         self._absent(snapshot)
         ending = Ending(around, self.counter, request.commit, request.plan)
-        closing, notes = ending.close(self.records, given)
-        self.notes += notes
-        for record in closing:
+        closing = ending.close(self.records, given)
+        self.notes += closing.notes
+        for record in closing.records:
             self._settle(record)
         published = not release.draft
+        page = None
+        if closing.manifest:  # it tells of earlier runs too
+            page = release_notes(request.tag, closing.manifest.assets, closing.manifest.absent)
+        if published and page and (problem := ending.describe(page)):
+            self.notes.append(problem)
         if release.draft and not request.draft:
-            page = release_notes(request.tag, given, tuple(self.records.values()))
-            why_not = ending.publish(self.records, whole=request.whole, notes=page)
+            why_not = ending.publish(self.records, whole=request.whole, page=page)
             published = why_not is None
             if why_not is not None:
                 self.notes.append(f"not published: {why_not}")
@@ -172,7 +220,7 @@ class Run:
         self._absent(by_name)
         if self.request.dry_run:
             self.notes.append("dry run: nothing was sent")
-        lacking = any(not record.live for record in self.records.values())
+        lacking = any(not record.settled for record in self.records.values())
         refused = "the release is immutable; nothing was sent" if immutable and lacking else None
         return self._record(published=bool(found and not found.draft), refused=refused)
 
@@ -208,6 +256,9 @@ class Run:
         cells = self.request.plan.cells if self.request.plan else []
         for record in absent([cell.wheel for cell in cells if cell.wheel not in self.records], present):
             self._settle(record)
+
+    def _lacking(self) -> list[AssetRecord]:
+        return [record for record in self.records.values() if not record.live]
 
     def _refusal(self, failure: StoreFailure) -> ReleaseRefused:
         return ReleaseRefused(failure.what, where=self.store.spec, remedy=failure.remedy)

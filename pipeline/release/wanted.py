@@ -85,5 +85,6 @@ def file_job(one: Given, sha256: str, *, metadata: bool) -> FileJob:
 
 
 def limit_of(request: ReleaseRequest, rules: Rules) -> int:
-    """Bytes. What is as large is withheld."""
-    return request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
+    """Bytes. What is as large is withheld. A declaration may lower a store's own limit, but not raise it."""
+    asked = request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
+    return min(asked, rules.size_limit) if rules.hard else asked

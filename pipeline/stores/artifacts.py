@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
 from pipeline.stores.failure import Kind, StoreFailure
@@ -45,10 +45,17 @@ class WorkflowRun:
         """All of them by name; where one was made again, the newest."""
         path = f"repos/{self.repository}/actions/runs/{self.run}/artifacts"
         newest: dict[str, RunArtifact] = {}
-        for row in self.requests.pages(path, key="artifacts"):
-            one = RunArtifact(
-                str(row["id"]), row["name"], int(row["size_in_bytes"]), bool(row["expired"]), row.get("digest")
-            )
+        try:
+            rows = list(self.requests.pages(path, key="artifacts"))
+        except StoreFailure as problem:
+            if problem.kind is not Kind.GONE:
+                raise
+            remedy = "look at the run's number, and whether the token has `actions: read` there"
+            raise StoreFailure(
+                f"{self.spec}: no such run, or none that the token may see", Kind.RELEASE, remedy=remedy
+            ) from problem
+        for row in rows:
+            one = _artifact(row)
             if one.name not in newest or int(newest[one.name].id) < int(one.id):
                 newest[one.name] = one
         return tuple(newest[name] for name in sorted(newest))
@@ -75,6 +82,16 @@ class WorkflowRun:
                 file.write(chunk)
         if artifact.digest not in {None, f"sha256:{digest.hexdigest()}"}:
             raise StoreFailure(f"{artifact.name}: other bytes came than were stored", Kind.TRANSIENT)
+
+
+def _artifact(row: dict[str, Any]) -> RunArtifact:
+    try:
+        digest = row.get("digest")
+        return RunArtifact(
+            str(int(row["id"])), str(row["name"]), int(row["size_in_bytes"]), bool(row["expired"]), digest
+        )
+    except (KeyError, TypeError, ValueError):
+        raise StoreFailure("an answer that is no artifact", Kind.AMBIGUOUS) from None
 
 
 def open_run(spec: str, environment: Mapping[str, str], repository: str | None) -> WorkflowRun:

@@ -163,6 +163,9 @@ class DirectoryStore:
                 draft.rename(place)
         return self._release(place, release.tag)
 
+    def describe(self, release: RemoteRelease, notes: str) -> None:
+        """Pass over: a folder has no page."""
+
     def delete_release(self, release: RemoteRelease) -> None:
         """Remove the folder: out of sight first, in one step."""
         place = self._place(release)

@@ -18,7 +18,8 @@ class UploadLimits:
 
     connect: float = 10.0
     write: float = 60.0  # of one write
-    read: float = 300.0  # for the answer: the server needs minutes to settle 2 GB after the last byte
+    read: float = 300.0  # for the answer to an upload: the server needs minutes to settle 2 GB after the last byte
+    reply: float = 60.0  # for any other answer
     pool: float = 30.0
     deadline: float = 3600.0  # of one attempt
     slowest: float = 131072.0  # bytes per second, over the window
@@ -26,7 +27,7 @@ class UploadLimits:
 
 
 class Guard:
-    """Watches the bytes of one attempt."""
+    """Watches the bytes of one attempt, up or down."""
 
     def __init__(self, limits: UploadLimits, clock: Clock) -> None:
         self._limits = limits
@@ -38,7 +39,7 @@ class Guard:
         """Called with the bytes sent so far. Raises `StoreFailure` when the attempt is to be given up."""
         now, limits = self._clock.monotonic(), self._limits
         if now - self._start > limits.deadline:
-            raise StoreFailure(f"not sent within {limits.deadline:.0f} s", Kind.AMBIGUOUS)
+            raise StoreFailure(f"not through within {limits.deadline:.0f} s", Kind.AMBIGUOUS)
         self._past.append((now, taken))
         while len(self._past) > 1 and now - self._past[1][0] >= limits.window:
             self._past.popleft()

@@ -26,7 +26,7 @@ class Policy:
     first_wait: float = 1.0  # doubled each time, with full jitter
     longest_wait: float = 60.0
     limited_wait: float = 60.0  # where the store asks for a wait without saying how long, doubled each time
-    longest_limited_wait: float = 3700.0  # a primary limit is renewed every hour
+    longest_limited_wait: float = 3700.0  # a primary limit is renewed every hour; who asks for more is not waited for
     looks: tuple[float, ...] = (0.0, 1.0, 2.0, 4.0, 8.0)  # before each look for an upload that may have landed
 
 
@@ -62,8 +62,10 @@ class Patience:
         else:
             self.failures += 1
 
-    def _exhausted(self, _state: tenacity.RetryCallState) -> bool:
-        return self.stop.is_set() or self.failures >= self.policy.attempts or self.limits >= self.policy.limited
+    def _exhausted(self, state: tenacity.RetryCallState) -> bool:
+        if self.stop.is_set() or self.failures >= self.policy.attempts or self.limits >= self.policy.limited:
+            return True
+        return too_long(_failure(state), self.policy)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         failure, policy = _failure(state), self.policy
@@ -71,12 +73,16 @@ class Patience:
         if failure.kind is Kind.LIMITED or failure.wait is not None:
             asked = failure.wait
             if asked is None:
-                asked = policy.limited_wait * 2.0 ** min(max(self.limits - 1, 0), 6)
-            asked = min(asked, policy.longest_limited_wait)
+                asked = min(policy.limited_wait * 2.0 ** max(self.limits - 1, 0), policy.longest_limited_wait)
             if failure.kind is Kind.LIMITED and self.on_limit:
                 self.on_limit(asked)
             return asked + jitter  # never earlier than asked, and not everybody at once
         return jitter * min(policy.first_wait * 2.0 ** max(self.failures - 1, 0), policy.longest_wait)
+
+
+def too_long(failure: StoreFailure, policy: Policy) -> bool:
+    """Whether a store asks for a longer wait than a run may take; to come back earlier would only prolong it."""
+    return failure.wait is not None and failure.wait > policy.longest_limited_wait
 
 
 def _failure(state: tenacity.RetryCallState) -> StoreFailure:

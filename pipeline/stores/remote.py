@@ -47,16 +47,22 @@ class RemoteRelease:
     created: str = ""  # ISO 8601, UTC
     url: str | None = None
     upload_url: str | None = None
+    notes: str = ""  # the text of its page
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a store accepts. ``paced``: writes are limited per minute and hour; ``whole``: no slices or placeholders."""
+    """What a store accepts.
+
+    ``paced``: writes are limited per minute and hour. ``whole``: no slices or placeholders. ``hard``: its size limit
+    holds whatever a declaration says.
+    """
 
     size_limit: int = SIZE_LIMIT
     asset_limit: int = ASSET_LIMIT
     paced: bool = False
     whole: bool = False
+    hard: bool = False
 
 
 class ReadableStore(Protocol):
@@ -113,6 +119,9 @@ class WritableStore(Protocol):
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
         """Make a draft public."""
+
+    def describe(self, release: RemoteRelease, notes: str) -> None:
+        """Give a release's page another text."""
 
     def delete_release(self, release: RemoteRelease) -> None:
         """Remove a release with its assets, and its tag if it was published."""

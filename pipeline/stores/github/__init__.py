@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pipeline.errors import UsageError
 from pipeline.stores.clock import Clock
-from pipeline.stores.github.hosts import DEFAULT_API, check_api
+from pipeline.stores.github.hosts import DEFAULT_API, check_api, check_token
 from pipeline.stores.github.requests import Requests
 from pipeline.stores.github.store import GitHubStore, is_repository
 from pipeline.stores.guard import UploadLimits
@@ -23,5 +23,5 @@ def open_github(
     if not is_repository(repository):
         raise UsageError(f"{repository!r} is no repository", where="--store", remedy="write github:OWNER/REPO")
     api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
-    token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or None
+    token = check_token(environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"))
     return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))

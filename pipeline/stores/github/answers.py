@@ -20,6 +20,8 @@ def failure(status: int, headers: Mapping[str, str], text: str, *, now: float, s
     said = _said(document, text)
     what = f"{status} {said}".strip()
     wait = wait_asked(headers, now)
+    if wait:
+        what += f" (asks to wait {wait:,.0f} s)"
     if status == 429 or (status == 403 and (wait is not None or _LIMITS.search(said))):
         return StoreFailure(what, Kind.LIMITED, wait=wait)
     if status == 401:

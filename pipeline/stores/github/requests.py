@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from pipeline import __version__
 from pipeline.stores.body import CHUNK, Body
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from githubkit import GitHub
     from githubkit.auth import TokenAuthStrategy, UnauthAuthStrategy
 
+    Client = GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]
+
 API_VERSION = "2022-11-28"
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
+PAGE = 100  # rows; the most that may be asked for
 _REDIRECTS = 3
 
 
@@ -36,7 +40,7 @@ class Requests:
         self.token = token
         self.limits = limits
         self.clock = clock
-        self._github: GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy] | None = None
+        self._clients: dict[float, Client] = {}
         self._lock = threading.Lock()
 
     def json(self, method: str, path: str, *, params: dict[str, Any] | None = None, data: Any = None) -> Any:
@@ -44,21 +48,28 @@ class Requests:
         response = self._send(method, path, params=params, json=data)
         return None if response.status_code == 204 else _parsed(response)
 
+    def document(self, path: str) -> dict[str, Any]:
+        """The JSON object of one answer."""
+        found = self.json("GET", path)
+        if not isinstance(found, dict):
+            raise StoreFailure("not an object, where one was asked for", Kind.AMBIGUOUS)
+        return found
+
     def pages(self, path: str, key: str | None = None) -> Iterator[dict[str, Any]]:
         """All rows of a list, or of the list at ``key``, a hundred a request.
 
-        Pages are counted, so that no foreign link is followed.
+        Pages are counted, so that no foreign link is followed. A full page without a link may have lost it on its way.
         """
         page = 1
         while True:
-            response = self._send("GET", path, params={"per_page": 100, "page": page})
+            response = self._send("GET", path, params={"per_page": PAGE, "page": page})
             rows = _parsed(response)
             if key is not None:
                 rows = rows.get(key) if isinstance(rows, dict) else None
-            if not isinstance(rows, list):
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise StoreFailure("not a list, where one was asked for", Kind.AMBIGUOUS)
             yield from rows
-            if 'rel="next"' not in response.headers.get("link", ""):
+            if not rows or ('rel="next"' not in response.headers.get("link", "") and len(rows) < PAGE):
                 return
             page += 1
 
@@ -88,44 +99,57 @@ class Requests:
 
         url = self._url(path)
         headers = {**_HEADERS, "Accept": "application/octet-stream"}
+        guard = Guard(self.limits, self.clock)
+        taken = 0
         try:
-            with httpx.Client(timeout=self._timeout()) as client:
+            timeout, verify = self._timeout(self.limits.reply), httpx.create_ssl_context()
+            with httpx.Client(timeout=timeout, verify=verify, trust_env=self._beyond(url)) as client:
                 for _ in range(_REDIRECTS + 1):
                     hop = dict(headers)
                     if self.token and url.startswith(self.api):
                         hop["Authorization"] = f"Bearer {self.token}"
                     with client.stream("GET", url, headers=hop) as response:
                         if response.is_redirect:
-                            url = str(response.url.join(response.headers["location"]))
+                            url = _next(response)
                             self._check_scheme(url)
                             continue
                         if response.is_error:
                             response.read()
                             raise self._failure(response)
-                        yield from response.iter_bytes(CHUNK)
+                        for chunk in response.iter_bytes(CHUNK):
+                            taken += len(chunk)
+                            guard.watch(taken)
+                            yield chunk
                         return
+        except httpx.InvalidURL as error:
+            raise StoreFailure(f"redirected to no address: {error}", Kind.ASSET) from error
         except httpx.HTTPError as error:
             raise StoreFailure(_transport(error), Kind.TRANSIENT) from error
         raise StoreFailure("redirected too often", Kind.ASSET)
 
     def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        import httpx
         from githubkit.exception import GitHubException
 
         url = self._url(path)
         headers = {**_HEADERS, **parts.pop("headers", {})}
+        read = self.limits.read if "content" in parts else self.limits.reply
         for _ in range(_REDIRECTS + 1):
             if not trusted(url, self.api):
                 raise StoreFailure(
                     f"{url.split('?')[0]} is no host of {self.api}: no token is sent there", Kind.RELEASE
                 )
             try:
-                response = self._client().request(method, url, headers=headers, **parts).raw_response
+                response = self._client(read).request(method, url, headers=headers, **parts).raw_response
             except GitHubException as error:
                 raise self._broken(error, method) from error
-            if response.status_code not in {301, 302, 307, 308} or "location" not in response.headers:
+            except httpx.InvalidURL as error:
+                raise StoreFailure(f"no address: {error}", Kind.ASSET) from error
+            if response.status_code not in {301, 302, 307, 308}:
                 break
-            url = str(response.url.join(response.headers["location"]))
-            parts.pop("params", None)  # the new place has them
+            url = _next(response)
+            if "?" in url:
+                parts.pop("params", None)  # the new place has them
         else:
             raise StoreFailure("redirected too often", Kind.ASSET)
         if not response.is_success:
@@ -154,25 +178,27 @@ class Requests:
         return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")
 
     def _check_scheme(self, url: str) -> None:
-        from urllib.parse import urlsplit
-
         parts = urlsplit(url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise StoreFailure(f"redirected to plain http at {parts.hostname}", Kind.ASSET)
 
-    def _timeout(self) -> httpx.Timeout:
+    def _timeout(self, read: float) -> httpx.Timeout:
         import httpx
 
         limits = self.limits
-        return httpx.Timeout(connect=limits.connect, write=limits.write, read=limits.read, pool=limits.pool)
+        return httpx.Timeout(connect=limits.connect, write=limits.write, read=read, pool=limits.pool)
 
-    def _client(self) -> GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]:
+    def _beyond(self, url: str) -> bool:
+        """Whether a host is another machine: only then the environment's proxies count."""
+        return not is_loopback(urlsplit(url).hostname or "")
+
+    def _client(self, read: float) -> Client:
         with self._lock:
-            if self._github is None:
-                self._github = self._make()
-            return self._github
+            if read not in self._clients:
+                self._clients[read] = self._make(read)
+            return self._clients[read]
 
-    def _make(self) -> GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]:
+    def _make(self, read: float) -> Client:
         import httpx
         from githubkit import GitHub, Response, TokenAuthStrategy, UnauthAuthStrategy
 
@@ -191,12 +217,26 @@ class Requests:
             base_url=self.api,
             user_agent=f"fatwheel/{__version__}",
             follow_redirects=False,
-            timeout=self._timeout(),
+            timeout=self._timeout(read),
+            trust_env=self._beyond(self.api),
             # One for all requests: reading the certificates takes longer than a request.
             ssl_verify=httpx.create_ssl_context(),
             http_cache=False,
             auto_retry=False,
         )
+
+
+def _next(response: httpx.Response) -> str:
+    """Where a redirect leads."""
+    import httpx
+
+    place = response.headers.get("location")
+    if not place:
+        raise StoreFailure(f"{response.status_code} without a place to go to", Kind.ASSET)
+    try:
+        return str(response.url.join(place))
+    except httpx.InvalidURL as error:
+        raise StoreFailure(f"redirected to no address: {error}", Kind.ASSET) from error
 
 
 def _parsed(response: httpx.Response) -> Any:

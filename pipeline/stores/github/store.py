@@ -38,14 +38,14 @@ class GitHubStore:
 
     def rules(self) -> Rules:
         """Whole wheels only, and no more than so many writes a minute and an hour."""
-        return Rules(paced=True, whole=True)
+        return Rules(paced=True, whole=True, hard=True)
 
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:
         """Refuse now what would be refused later; what cannot be learnt is a note."""
         if not self.requests.token:
             raise StoreFailure("there is no token", Kind.RELEASE, remedy="set GITHUB_TOKEN")
         try:
-            about = self.requests.json("GET", self._base)
+            about = self.requests.document(self._base)
         except StoreFailure as problem:
             if problem.kind is Kind.GONE:
                 raise StoreFailure(
@@ -160,6 +160,10 @@ class GitHubStore:
             raise StoreFailure("it was published, and is a draft all the same", Kind.AMBIGUOUS)
         return done
 
+    def describe(self, release: RemoteRelease, notes: str) -> None:
+        """Give a release's page another text."""
+        self.requests.json("PATCH", f"{self._base}/releases/{release.id}", data={"body": notes[:NOTES_LIMIT]})
+
     def delete_release(self, release: RemoteRelease) -> None:
         """Remove a release, and the tag of a published one."""
         self._delete(f"{self._base}/releases/{release.id}")
@@ -213,6 +217,7 @@ def _release(row: Any) -> RemoteRelease:
             created=row.get("published_at") or row.get("created_at") or "",  # created_at is the commit's date
             url=row.get("html_url"),
             upload_url=row.get("upload_url"),
+            notes=row.get("body") or "",
         )
     except (KeyError, TypeError, AttributeError):
         raise StoreFailure("an answer that is no release", Kind.AMBIGUOUS) from None

@@ -137,5 +137,5 @@ def test_a_stall_after_a_quick_start_is_found() -> None:
 def test_an_attempt_has_a_deadline() -> None:
     clock = VirtualClock()
     guard = Guard(UploadLimits(deadline=100), clock)
-    with pytest.raises(StoreFailure, match="not sent within 100 s"):
+    with pytest.raises(StoreFailure, match="not through within 100 s"):
         send(guard, clock, each=1 << 20, seconds=1)
