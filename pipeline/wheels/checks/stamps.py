@@ -20,8 +20,8 @@ _REMEDY = "let fatwheel write it, and build again"
 # An assignment as Python, JSON, YAML or TOML write it: a key, then one string or a list of strings.
 # A version with another word before it (cuda_version) is of something else.
 _IS = r"""["']?\s*(?::\s*[A-Za-z][\w\[\], .|]*=|[:=])\s*"""  # also with a type: `version: str = "1.0"`
-_VERSION = re.compile(rf"""(?i)(?<!\w)(?:__version__|(?:full_|package_|pkg_)?version){_IS}["']?([0-9][^"'\s,;]*)""")
-_TARGETS = re.compile(rf"""(?i)(?:targets|arch_list|archs|sms){_IS}(\[[^\]]*\]|\([^)]*\)|["'][^"'\n]*["'])""")
+VERSION_SAID = re.compile(rf"""(?i)(?<!\w)(?:__version__|(?:full_|package_|pkg_)?version){_IS}["']?([0-9][^"'\s,;]*)""")
+TARGETS_SAID = re.compile(rf"""(?i)(?:targets|arch_list|archs|sms){_IS}(\[[^\]]*\]|\([^)]*\)|["'][^"'\n]*["'])""")
 
 
 def check_stamp(subject: Subject) -> Iterator[Finding]:
@@ -107,9 +107,9 @@ def _file(subject: Subject, member: str) -> Iterator[Finding]:
     text = data.decode("utf-8", "replace")
     wanted = Version(subject.expected.version) if subject.expected.version else subject.version
     bare = _version(text.strip())
-    versions = [bare] if bare is not None else [v for v in map(_version, _VERSION.findall(text)) if v is not None]
+    versions = [bare] if bare is not None else [v for v in map(_version, VERSION_SAID.findall(text)) if v is not None]
     listed = [
-        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found)) for found in _TARGETS.findall(text)
+        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found)) for found in TARGETS_SAID.findall(text)
     ]
     if not versions and not listed:
         what = "neither a version nor a list of targets can be read in it"
