@@ -12,14 +12,17 @@ UPLOAD_FAULTS = (
     "fin-settling",
     "stall-reading", "stall-reply", "stall-committed", "403-seconds", "403-silent", "403-date", "429", "primary",
     "ghost", "404", "wrong-digest", "null-digest", "truncated", "html-201", "cut-201", "late-committed",
-    "starter-201", "unicorn", "redirect",
+    "starter-201", "unicorn", "redirect", "409", "500", "503-wait", "504", "redirect-junk",
 )  # fmt: skip
 """Faults after which another try must bring the asset into the release (or it had landed)."""
-ASSET_FAULTS = ("413", "422-size", "422-odd", "renamed")
+ASSET_FAULTS = ("413", "422-size", "422-odd", "renamed", "400", "redirect-nowhere")
 """Faults that no retry helps, and that are one asset's own."""
 RELEASE_FAULTS = ("422-immutable", "422-count", "401", "403-permission", "redirect-away")
 """Faults that are the whole release's."""
-JSON_FAULTS = ("502-before", "502-committed", "rst", "403-seconds", "403-date", "429", "cut-201", "404")
+JSON_FAULTS = (
+    "502-before", "502-committed", "rst", "403-seconds", "403-date", "429", "cut-201", "404", "409", "503-wait",
+    "odd-200",
+)  # fmt: skip
 """Faults of requests without a body of their own."""
 
 

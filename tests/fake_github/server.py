@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -48,6 +48,8 @@ class Site:
         self.token = token
         self.hashing = hashing
         self.slow = 0.0  # bytes a second that uploads are read at; 0 is no limit
+        self.arrived: Callable[[dict[str, Any]], None] = lambda _entry: None  # called before a request is looked at
+        self.answered: Callable[[dict[str, Any]], None] = lambda _entry: None  # called when its answer is out
         self.going = threading.Event()  # set when the server stops: ends all stalls
         self.concurrent = 0
         self.most_concurrent = 0
@@ -138,6 +140,7 @@ class Handler(BaseHTTPRequestHandler):
         self.route = parts.path.removeprefix(site.uploads_prefix if upload else site.api_prefix)
         with site.state.lock:
             site.state.log.append(self.entry)
+        site.arrived(self.entry)
         if self.route.startswith("/blob/") and upload:
             self._blob()
         elif not self._authorised():
@@ -222,6 +225,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(502, {"message": "Server Error"})
         elif kind == "cut-201":
             self.answer(status, '{"id": 1, "na')
+        elif kind == "odd-200":  # JSON, and not what was asked for
+            self.answer(200, ["nothing"])
         else:
             self.answer(status, document)
 
@@ -282,6 +287,7 @@ class Handler(BaseHTTPRequestHandler):
         if status != 204:
             self.wfile.write(data)
         self.wfile.flush()
+        self.site.answered(self.entry)
         if drain:
             self._linger()
 

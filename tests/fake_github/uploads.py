@@ -34,6 +34,12 @@ def limited(kind: str, fault: Fault, now: float) -> tuple[int, dict[str, Any], d
             return 403, error(403, secondary), {}
         case "403-date":
             return 403, error(403, secondary), {"retry-after": formatdate(now + fault.seconds, usegmt=True)}
+        case "503-wait":
+            return 503, {"message": "Unavailable"}, {"retry-after": str(int(fault.seconds))}
+        case "redirect-nowhere":
+            return 302, {}, {}
+        case "redirect-junk":
+            return 307, {}, {"location": "https://[::1/"}
         case "429":
             return 429, error(429, "Too many requests"), {"retry-after": str(int(fault.seconds))}
         case "primary":
@@ -53,6 +59,8 @@ def refusal(kind: str) -> tuple[int, dict[str, Any]] | None:
         "resource": "ReleaseAsset", "code": "custom", "field": "file_count",
         "message": "file_count limited to 1000 assets per release",
     }  # fmt: skip
+    if kind.isdigit():  # that status, and nothing to say about it
+        return int(kind), error(int(kind), "No")
     return {
         "502-before": (502, {"message": "Server Error"}),
         "413": (413, error(413, "Payload too large")),
