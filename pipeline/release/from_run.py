@@ -117,7 +117,7 @@ class Intake:
             self.notes.append(f"{file.name}: not a {model.__name__}: {error.errors()[0]['msg']}")
         else:
             with self.lock:
-                self.records[file.name] = record
+                self.records[file.name] = _weightier(self.records.get(file.name), record)
         return True
 
 
@@ -277,6 +277,13 @@ class RunJob:
             return read_metadata(one.path)
         with one.member.open() as file:
             return read_metadata(file)
+
+
+def _weightier(held: BuildRecord | SmokeRecord | None, new: BuildRecord | SmokeRecord) -> BuildRecord | SmokeRecord:
+    """Which of two records of one wheel counts: a test that failed, then one on a GPU; the import alone is the least."""
+    if isinstance(held, SmokeRecord) and isinstance(new, SmokeRecord) and held.sha256 == new.sha256:
+        return max(new, held, key=lambda record: (not record.passed, record.gpu is not None))
+    return new
 
 
 def planned_names(request: ReleaseRequest) -> tuple[str, ...]:

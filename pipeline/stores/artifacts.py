@@ -41,6 +41,10 @@ class WorkflowRun:
         """``run:OWNER/REPO/ID``."""
         return f"run:{self.repository}/{self.run}"
 
+    def commit(self) -> str:
+        """The commit that the run was started on."""
+        return str(self.requests.document(f"repos/{self.repository}/actions/runs/{self.run}").get("head_sha"))
+
     def artifacts(self) -> tuple[RunArtifact, ...]:
         """All of them by name; where one was made again, the newest."""
         path = f"repos/{self.repository}/actions/runs/{self.run}/artifacts"

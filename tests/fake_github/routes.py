@@ -35,6 +35,7 @@ TABLE = [
     ("GET", r"/git/ref/tags/(?P<tag>.+)", "ref", "ref"),
     ("DELETE", r"/git/refs/tags/(?P<tag>.+)", "delete-tag", "delete_tag"),
     ("GET", r"/actions/runs/(?P<run>\d+)/artifacts", "artifacts", "artifacts"),
+    ("GET", r"/actions/runs/(?P<run>\d+)", "run", "run"),
     ("GET", r"/actions/artifacts/(?P<artifact>\d+)/zip", "artifact", "artifact"),
 ]
 
@@ -180,6 +181,10 @@ class Routes:
     def artifacts(self, run: str) -> Answer:
         rows = [self.shapes.artifact(a) for a in self.state.artifacts.values() if a.run == int(run)]
         return 200, {"total_count": len(rows), "artifacts": self._page(rows)}
+
+    def run(self, run: str) -> Answer:
+        commit = self.state.runs.get(int(run))
+        return (200, {"id": int(run), "name": "Release", "head_sha": commit}) if commit else NOT_FOUND
 
     def artifact(self, artifact: str) -> Answer:
         found = self.state.artifacts.get(int(artifact))

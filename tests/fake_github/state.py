@@ -67,6 +67,7 @@ class State:
         self.tags: dict[str, str] = {}
         self.burnt: set[str] = set()  # tags of immutable releases
         self.artifacts: dict[int, Artifact] = {}
+        self.runs: dict[int, str] = {}  # the commit that each was started on
         self.attempts: dict[str, int] = {}  # uploads begun, by name
         self.log: list[dict[str, Any]] = []
         self._next = 1000

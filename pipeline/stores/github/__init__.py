@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from pipeline.errors import UsageError
 from pipeline.stores.clock import Clock
-from pipeline.stores.github.hosts import DEFAULT_API, check_api, check_token
+from pipeline.stores.github.hosts import DEFAULT_API, check_api
 from pipeline.stores.github.requests import Requests
 from pipeline.stores.github.store import GitHubStore, is_repository
+from pipeline.stores.github.tokens import token_for
 from pipeline.stores.guard import UploadLimits
 
 
@@ -19,9 +20,12 @@ def open_github(
     limits: UploadLimits | None = None,
     clock: Clock | None = None,
 ) -> GitHubStore:
-    """Open OWNER/REPO as Actions describes it: GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL. Raises `UsageError`."""
+    """Open OWNER/REPO as Actions describes it: GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL. Raises `UsageError`.
+
+    A token in the repository's own variable (`token_variable`) goes before these.
+    """
     if not is_repository(repository):
         raise UsageError(f"{repository!r} is no repository", where="--store", remedy="write github:OWNER/REPO")
     api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
-    token = check_token(environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"))
+    token = token_for(repository, environment)
     return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))
