@@ -57,13 +57,13 @@ def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
         if not found:
             problems.append(f"{file}: no wheel in this folder")
         paths += found
+    odd = [path for path in paths if not path.is_file()]
+    problems += [f"{path}: {'not a regular file' if path.exists() else 'no such file'}" for path in odd]
+    paths = [path for path in paths if path.is_file()]
     places = {path.resolve() for path in paths}
     seen: dict[str, Path] = {}
     given: list[Given] = []
     for path in dict.fromkeys(paths):
-        if not path.is_file():
-            problems.append(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
-            continue
         if _owner(path).resolve() in places and _owner(path) != path:
             continue
         if path.name in seen:

@@ -7,9 +7,11 @@ import os
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline.errors import ReleaseRefused
 from pipeline.records.manifest import Manifest
 from pipeline.release.archive import members
 from pipeline.release.request import ReleaseRequest
@@ -173,3 +175,143 @@ def test_where_a_run_is_looked_for() -> None:
     assert open_run("run:5", environment, None).spec == "run:here/repo/5"
     assert open_run("run:5", {}, "store/repo").spec == "run:store/repo/5"
     assert open_run("run:a/b/5", environment, None).spec == "run:a/b/5"
+
+
+def test_a_damaged_wheel_in_an_artifact_stops_no_other(wheels: list[Path]) -> None:
+    """Its stream breaks in the middle, which zlib tells in a way of its own."""
+    with Site(clock=VirtualClock()) as site:
+        whole = bytearray(pack(*wheels[:2], method=zipfile.ZIP_DEFLATED))
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            start = archive.getinfo(wheels[1].name).header_offset
+        whole[start + 4000 : start + 6000] = bytes(2000)
+        site.state.add_artifact(RUN, "two", bytes(whole))
+        site.state.add_artifact(RUN, "third", pack(wheels[2]))
+        record = run(site, run=source(site))
+        told = outcomes(record)
+        assert [told[wheel.name] for wheel in wheels] == ["uploaded", "failed", "uploaded"]
+        assert next(a for a in record.assets if a.outcome == "failed").reason.startswith("it cannot be read")
+        assert record.published
+
+
+@pytest.mark.parametrize("content", [b"not a zip", b"", b"PK\x05\x06" + bytes(18), b"PK\x03\x04cut"])
+def test_an_artifact_that_is_no_archive_fails_by_its_name(wheels: list[Path], content: bytes) -> None:
+    with Site(clock=VirtualClock()) as site:
+        site.state.add_artifact(RUN, "odd", content)
+        site.state.add_artifact(RUN, "good", pack(wheels[0]))
+        record = run(site, run=source(site))
+        assert outcomes(record)[wheels[0].name] == "uploaded"
+        if content.startswith(b"PK\x05"):  # an empty archive
+            assert "odd" not in outcomes(record)
+        else:
+            assert outcomes(record)["odd"] == "failed"
+
+
+def test_one_that_cannot_be_had_fails_alone(wheels: list[Path]) -> None:
+    with Site(clock=VirtualClock()) as site:
+        upload_artifacts(site, wheels)
+        gone = next(iter(site.state.artifacts.values()))
+
+        def refuse(entry: dict[str, Any]) -> None:
+            if entry["path"].endswith(f"/artifacts/{gone.id}/zip"):
+                gone.expired = True
+
+        site.arrived = refuse
+        record = run(site, plan=make_plan(), run=source(site))
+        assert outcomes(record)[wheels[0].name] == "failed"
+        assert "410 Artifact has expired" in next(a.reason for a in record.assets if a.outcome == "failed")
+        assert [outcomes(record)[wheel.name] for wheel in wheels[1:]] == ["uploaded"] * 2
+
+
+def test_records_that_cannot_be_had_refuse_all() -> None:
+    """They may say that a wheel's test has failed."""
+    with Site(clock=VirtualClock(), faults=[Fault("500", route="artifact", times=0)]) as site:
+        site.state.add_artifact(RUN, "smoke-records", b"")
+        with pytest.raises(ReleaseRefused):
+            run(site, plan=make_plan(), run=source(site))
+        assert not site.uploads()
+
+
+def test_renamed_artifacts_are_named(wheels: list[Path]) -> None:
+    with Site(clock=VirtualClock()) as site:
+        upload_artifacts(site, wheels)
+        next(iter(site.state.artifacts.values())).name = "demo-sm9x-retry"
+        record = run(site, plan=make_plan(), run=source(site))
+        assert outcomes(record)[wheels[0].name] == "missing"
+        assert "the run has no artifact demo-sm9x; it has, not planned: demo-sm9x-retry" in record.notes
+
+
+@pytest.mark.parametrize(
+    "member", ["../../evil.whl", "/etc/evil.whl", "a/../b/evil.whl", "..\\..\\evil.whl", "a:evil.whl"]
+)
+def test_names_that_climb_out_write_nothing(tmp_path: Path, member: str) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr(member, b"evil")
+    before = {str(p) for p in tmp_path.rglob("*")}
+    with Site(clock=VirtualClock()) as site:
+        site.state.add_artifact(RUN, "evil", whole.getvalue())
+        record = run(site, run=source(site), metadata=False)
+        names = {asset.name for asset in the_release(site).assets.values()} if site.state.releases else set()
+        assert names <= {"evil.whl", "manifest.json", "SHA256SUMS"}
+        assert {str(p) for p in tmp_path.rglob("*")} == before
+        assert outcomes(record)
+
+
+def test_one_name_twice_is_no_matter_with_the_same_bytes_and_a_conflict_with_others(
+    wheels: list[Path], tmp_path: Path
+) -> None:
+    other = make_wheel(tmp_path / "other", FAMILIES[0], payload="# another")
+    with Site(clock=VirtualClock()) as site:
+        site.state.add_artifact(RUN, "one", pack(wheels[0]))
+        site.state.add_artifact(RUN, "same", pack(wheels[0]))
+        record = run(site, run=source(site))
+        assert all(asset.live for asset in record.assets)
+        assert any("too, with the same bytes" in note for note in record.notes)
+    with Site(clock=VirtualClock()) as site:
+        site.state.add_artifact(RUN, "one", pack(wheels[0]))
+        site.state.add_artifact(RUN, "two", pack(other))
+        told = outcomes(run(site, run=source(site)))
+        assert told[wheels[0].name] == "uploaded"
+        assert sorted(outcome for name, outcome in told.items() if "/" in name) == ["conflict"]
+    with Site(clock=VirtualClock()) as site:
+        site.state.add_artifact(RUN, "one", pack(wheels[0]))
+        assert all(asset.live for asset in run(site, wheels[0], run=source(site)).assets)
+        assert outcomes(run(site, other, run=source(site), tag="v2"))[f"one/{other.name}"] == "conflict"
+
+
+def test_a_run_that_is_not_there_is_told_at_once() -> None:
+    with Site(clock=VirtualClock(), faults=[Fault("404", route="artifacts", times=0)]) as site:
+        with pytest.raises(ReleaseRefused, match="no such run") as refused:
+            run(site, run=source(site))
+        assert "actions: read" in str(refused.value)
+        assert len([entry for entry in site.state.log if entry["route"] == "artifacts"]) == 1
+
+
+def test_what_is_too_large_goes_elsewhere_out_of_an_artifact_too(wheels: list[Path], tmp_path: Path) -> None:
+    large = DirectoryStore(tmp_path / "large")
+    fat = make_wheel(tmp_path / "fat", FAMILIES[0], payload="#" * 400_000)
+    record_build(fat, FAMILIES[0])
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with Site(clock=VirtualClock()) as site:
+            upload_artifacts(site, [fat, *wheels[1:]], method)
+            record = run(
+                site,
+                plan=make_plan("complete"),
+                run=source(site),
+                size_limit=300_000,
+                over="elsewhere",
+                elsewhere=large,
+            )
+            told = next(asset for asset in record.assets if asset.name == fat.name)
+            assert (told.outcome, told.elsewhere) == ("withheld", large.spec)
+            assert (large.root / "v1" / fat.name).read_bytes() == fat.read_bytes()
+            assert record.published
+
+
+def test_a_refused_release_takes_no_more_artifacts(wheels: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.release.from_run.SMALL", 0)  # nothing is looked through beforehand
+    with Site(clock=VirtualClock(), faults=[Fault("401", times=0)]) as site:
+        upload_artifacts(site, wheels)
+        record = run(site, plan=make_plan(), run=source(site), policy=Policy(workers=1))
+        assert not any(asset.live for asset in record.assets)
+        assert len([entry for entry in site.state.log if entry["route"] == "artifact"]) == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -12,7 +14,10 @@ from pipeline.errors import ReleaseRefused, UsageError
 from pipeline.records.manifest import Manifest
 from pipeline.records.release import ReleaseRecord
 from pipeline.release.request import ReleaseRequest
+from pipeline.release.sources import gather
 from pipeline.release.station import release
+from pipeline.release.wanted import sort_out
+from pipeline.stores.digests import file_digest
 from pipeline.stores.directory import DirectoryStore
 from tests.unit.release.wheels import (
     FAMILIES,
@@ -290,3 +295,70 @@ def test_the_record_is_json_with_one_outcome_an_asset(store: DirectoryStore, tmp
     document = json.loads(run(store, make_wheel(tmp_path / "dist", "sm9x")).to_json())
     assert {"tag", "published", "assets"} <= document.keys()
     assert {"name", "outcome", "attempts", "bytes_sent", "reason"} <= document["assets"][0].keys()
+
+
+def test_a_wheel_without_metadata_goes_up_and_that_is_said(store: DirectoryStore, tmp_path: Path) -> None:
+    good = make_wheel(tmp_path / "dist", FAMILIES[0])
+    bare = tmp_path / "dist" / wheel_name(FAMILIES[1])
+    bare.write_bytes(b"no archive")
+    record = run(store, good, bare)
+    assert outcomes(record)[bare.name] == "uploaded"
+    assert f"{bare.name}.metadata" not in outcomes(record)
+    assert record.notes == [f"no METADATA could be read from {bare.name}: sent without .metadata beside it"]
+    assert run(store, good, bare, metadata=False).notes == [
+        f"1 more in the release, which this run did not ask for: {good.name}.metadata"
+    ]
+
+
+def test_odd_things_in_the_list_are_told_all_at_once(store: DirectoryStore, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    wheel = make_wheel(tmp_path / "dist", FAMILIES[0])
+    wheel.with_name(wheel.name + ".build.json").write_text("{")
+    odd = [tmp_path / name for name in ("loop", "dangling", "empty", "pipe", "missing.whl")]
+    with pytest.raises(UsageError) as told:
+        run(store, *odd, wheel)
+    for words in ("loop: ", "dangling: no such file", "empty: no wheel in this folder", "pipe: not a regular file",
+                  "missing.whl: no such file", "not a BuildRecord"):  # fmt: skip
+        assert words in str(told.value)
+    assert not store.root.exists()
+
+
+def test_links_are_what_they_lead_to(store: DirectoryStore, tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "dist", FAMILIES[0])
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / wheel.name
+    link.symlink_to(wheel)
+    folder = tmp_path / "folder"
+    folder.symlink_to(tmp_path / "dist")
+    assert outcomes(run(store, link, folder))[wheel.name] == "uploaded"
+    assert (store.root / "v1.0" / wheel.name).read_bytes() == wheel.read_bytes()
+    assert not (store.root / "v1.0" / wheel.name).is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("size", "outcome"), [(2147483647, "uploaded"), (2147483648, "withheld"), (2147483649, "withheld"), (0, "withheld")]
+)
+def test_the_limit_is_where_it_is_said_to_be(store: DirectoryStore, tmp_path: Path, size: int, outcome: str) -> None:
+    given, _ = gather([sparse(tmp_path / "a.bin", size)])
+    judged = sort_out(given, ReleaseRequest("v1", ()), store.rules())
+    assert [len(judged.accepted), len(judged.refused)] == ([1, 0] if outcome == "uploaded" else [0, 1])
+
+
+def test_a_file_that_cannot_be_read_is_withheld_and_the_rest_goes_up(
+    store: DirectoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, plain = sparse(tmp_path / "secret.bin", 10), sparse(tmp_path / "plain.bin", 10)
+
+    def may(path: Path) -> str:
+        if path == secret:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return file_digest(path)
+
+    monkeypatch.setattr("pipeline.release.wanted.file_digest", may)
+    record = run(store, secret, plain)
+    assert outcomes(record)["plain.bin"] == "uploaded"
+    assert outcomes(record)["secret.bin"] == "withheld"
+    assert "cannot be read" in reasons(record)["secret.bin"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.commands.release import command
-from pipeline.errors import ReleaseIncomplete, ReleaseRefused
+from pipeline.commands.status import command as status
+from pipeline.errors import ReleaseIncomplete, ReleaseRefused, UsageError
 from pipeline.records.release import ReleaseJournal
 from tests.unit.release.wheels import FAMILIES, make_plan, make_wheel, sparse, wheel_name
 
@@ -110,3 +112,101 @@ def test_a_matrix_may_send_what_is_too_large_elsewhere(tmp_path: Path) -> None:
     assert (told["outcome"], told["elsewhere"]) == ("withheld", "dir:large")
     assert (tmp_path / "large" / "v1" / "b.bin").stat().st_size == 3000
     assert not (tmp_path / "store" / "v1" / "b.bin").exists()
+
+
+def test_all_that_is_too_large_may_go_elsewhere(tmp_path: Path) -> None:
+    """There is nothing for the first store, and nothing is wrong."""
+    files = [sparse(tmp_path / "a.bin", 3000), sparse(tmp_path / "b.bin", 4000)]
+    given = matrix(tmp_path, limit='"2000 B"', over="elsewhere", elsewhere="dir:large")
+    out, error = call("--store", "dir:store", "--tag", "v1", "--matrix", given, "--json", *map(str, files))
+    assert error is None
+    told = json.loads(out)
+    assert {a["elsewhere"] for a in told["assets"]} == {"dir:large"}
+    assert not told["published"]
+    assert told["notes"] == ["all of it is too large for dir:store: no release was made there"]
+    assert not (tmp_path / "store").exists()
+    assert (tmp_path / "large" / "v1" / "a.bin").stat().st_size == 3000
+
+
+def test_a_whole_release_counts_what_is_elsewhere(tmp_path: Path) -> None:
+    make_plan("complete", size_limit=2000).write(tmp_path / "plan.json")
+    for family in FAMILIES[:2]:
+        make_wheel(tmp_path / "dist", family)
+    make_wheel(tmp_path / "dist", FAMILIES[2], payload="#" * 3000)
+    given = matrix(tmp_path, limit='"2000 B"', over="elsewhere", elsewhere="dir:large")
+    asked = ["--store", "dir:store", "--tag", "v1", "--matrix", given, "--plan", "plan.json", "--json", "dist"]
+    out, error = call(*asked, "--dry-run")
+    assert error is None
+    assert not (tmp_path / "large").exists()
+    out, error = call(*asked)
+    assert error is None
+    assert json.loads(out)["published"] is True
+    assert (tmp_path / "large" / "v1" / wheel_name(FAMILIES[2])).is_file()
+    found = CliRunner().invoke(status, ["v1", "--store", "dir:store", "--json"])
+    assert found.exception is None, "what is elsewhere is where it should be"
+    assert {a["name"]: a["elsewhere"] for a in json.loads(found.stdout)["assets"]}[
+        wheel_name(FAMILIES[2])
+    ] == "dir:large"
+
+
+def test_another_store_that_refuses_stops_nothing_here(tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("a file in the place of a folder")
+    files = [sparse(tmp_path / "a.bin", 1000), sparse(tmp_path / "b.bin", 3000)]
+    given = matrix(tmp_path, limit='"2000 B"', over="elsewhere", elsewhere="dir:large")
+    out, error = call("--store", "dir:store", "--tag", "v1", "--matrix", given, "--json", *map(str, files))
+    assert isinstance(error, ReleaseIncomplete)
+    told = {a["name"]: a for a in json.loads(out)["assets"]}
+    assert told["a.bin"]["outcome"] == "uploaded"
+    assert told["b.bin"]["elsewhere"] is None
+    assert "dir:large: " in told["b.bin"]["reason"]
+
+
+def test_a_disk_that_is_full_for_the_record_ends_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    wheel = make_wheel(tmp_path / "dist", "sm9x")
+    monkeypatch.setattr(ReleaseJournal, "write", full)
+    out, error = call("--store", "dir:store", "--tag", "v1", "--json", str(wheel))
+    assert error is None
+    assert json.loads(out)["published"] is True
+    assert json.loads(out)["notes"] == [
+        "the record .fatwheel/release-v1.json could not be written: No space left on device"
+    ]
+    _, error = call("--store", "dir:store", "--tag", "v2", "--record", "mine.json", str(wheel))
+    assert isinstance(error, UsageError), "a record that was asked for by name must be possible"
+    assert not (tmp_path / "store" / "v2").exists()
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b"null", b'{"store": 1}', b"\xff\xfe", b'{"store": "dir:x"}'], ids=repr
+)
+def test_a_damaged_record_is_told(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(damage)
+    _, error = call("--resume", "run.json")
+    assert isinstance(error, UsageError)
+    assert "run.json" in str(error)
+    _, error = call("--resume", "nothing.json")
+    assert isinstance(error, UsageError)
+
+
+def test_a_record_of_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "dist", "sm9x")
+    call("--store", "dir:store", "--tag", "v1", "--draft", "--record", "run.json", str(wheel))
+    wheel.unlink()
+    _, error = call("--resume", "run.json")
+    assert isinstance(error, UsageError)
+    assert "no such file" in str(error)
+
+
+@pytest.mark.parametrize("commit", ["main", "HEAD", "abc123", "g" * 40, "A" * 40])
+def test_a_commit_is_a_full_one(tmp_path: Path, commit: str) -> None:
+    _, error = call("--store", "dir:store", "--tag", "v1", "--commit", commit, str(make_wheel(tmp_path, "sm9x")))
+    assert isinstance(error, UsageError)
+    assert "no full commit id" in str(error)
+
+
+def test_a_step_summary_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder"))
+    _, error = call("--store", "dir:store", "--tag", "v1", str(make_wheel(tmp_path, "sm9x")))
+    assert error is None
