@@ -1,7 +1,8 @@
 """The fault matrix: every kind of fault at every attempt, with outcome, requests made and bytes sent.
 
-``python benchmarks/faults.py [--json FILE]``; then twelve assets of which some meet a fault, and three hundred with
-sidecars under the secondary limits. All on a virtual clock, over real sockets.
+``python benchmarks/faults.py [--json FILE]``; then twelve assets of which some meet a fault, three hundred with
+sidecars under the secondary limits, and a run that is killed at each of its requests in turn. All over real sockets, on
+a virtual clock but for the processes that are really killed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from pipeline.records.release import ReleaseRecord
 from tests.fake_github.clock import START, VirtualClock
 from tests.fake_github.faults import ASSET_FAULTS, RELEASE_FAULTS, UPLOAD_FAULTS, Fault
+from tests.fake_github.kills import really, survive
 from tests.fake_github.server import Site
 from tests.fake_github.workshop import check_server, make_files, outcomes, run
 
@@ -40,6 +42,7 @@ def main() -> None:
             )
         twelve(Path(folder))
         many(Path(folder))
+        killed(Path(folder))
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
 
@@ -97,6 +100,23 @@ def many(folder: Path) -> None:
                 f"300 with sidecars, 60 writes a minute and 400 an hour, Retry-After {'said' if say else 'not said'}: "
                 f"{site.limiter.refused} refusals, {hours:.1f} virtual hours, {time.perf_counter() - start:.0f} s",
             )
+
+
+def killed(folder: Path) -> None:
+    for replacing in (False, True):
+        for after in (False, True):
+            at = 1
+            while survive(folder, at, after=after, replacing=replacing):
+                at += 1
+            kind, when = (
+                ("a swap" if replacing else "a release"),
+                ("after its answer" if after else "before it is made"),
+            )
+            print(f"{kind} killed at each of {at - 1} requests, {when}: nothing lost, the next run published all")
+    at = 1
+    while really(folder, at):
+        at += 1
+    print(f"SIGKILL to the process at each of {at - 1} requests: --resume published all, one release each time")
 
 
 def told(record: ReleaseRecord, text: str) -> None:
