@@ -328,9 +328,25 @@ def write_tree(out: Path, specs: list[Any], version: str, git_version: str) -> N
 
 
 @contextlib.contextmanager
+def folder_of_its_own() -> Iterator[str]:
+    """A new folder, of the same name each time where TMPDIR is this build's alone: compiler caches see its path."""
+    place = Path(tempfile.gettempdir(), "flashinfer")
+    try:
+        place.mkdir()
+    except FileExistsError:
+        with tempfile.TemporaryDirectory(prefix="flashinfer-") as name:
+            yield name
+        return
+    try:
+        yield str(place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
 def workspace() -> Iterator[Path]:
     """A folder for FlashInfer's outputs, also the current one: some generators write there."""
-    with tempfile.TemporaryDirectory(prefix="flashinfer-") as name:
+    with folder_of_its_own() as name:
         os.environ["FLASHINFER_WORKSPACE_BASE"] = name
         # FlashInfer does not read LDFLAGS. Some modules use dlopen: by -ldl, of the glibc that LDFLAGS leads to.
         flags = [os.environ.get("FLASHINFER_EXTRA_LDFLAGS"), os.environ.get("LDFLAGS"), "-Wl,--as-needed", "-ldl"]

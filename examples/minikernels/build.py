@@ -87,27 +87,45 @@ class Compilation:
     targets: list[str]
     compress_mode: str | None
     scratch: Path  # holds exports.map and what compilers leave behind
+    launcher: str = ""  # a program that runs the compiler, like sccache
     running: set[subprocess.Popen[str]] = field(default_factory=set)
 
-    def command(self, module: str, output: Path) -> list[str]:
-        """The one nvcc command that makes a module."""
+    def compile_command(self, module: str, item: Path) -> list[str]:
+        """The nvcc command that makes a module's object file; a compiler cache may answer in its place."""
         return [
-            str(self.nvcc), "-O3", "-std=c++17", "-shared", "-cudart", "static", "-ccbin", self.host_compiler,
+            *([self.launcher] if self.launcher else []),
+            str(self.nvcc), "-O3", "-std=c++17", "-ccbin", self.host_compiler,
             *map(gencode, self.targets),
             *([f"--compress-mode={self.compress_mode}"] if self.compress_mode else []),
             "-Xcompiler", "-fPIC,-fvisibility=hidden,-Wall",
+            "-c", f"{module}.cu", "-o", str(item),
+        ]  # fmt: skip
+
+    def link_command(self, item: Path, output: Path) -> list[str]:
+        """The nvcc command that makes the library of it."""
+        return [
+            str(self.nvcc), "-shared", "-cudart", "static", "-ccbin", self.host_compiler,
             # Nothing of this machine goes into the library: no build id and no symbols with temporary names, and no
             # device link, which whole-program code does not need and which writes down its own command line.
             "-nodlink", "-Xlinker", "-s,--build-id=none,--as-needed",
             "-Xlinker", f"--version-script={self.scratch / 'exports.map'}",
-            f"{module}.cu", "-o", str(output),
+            str(item), "-o", str(output),
         ]  # fmt: skip
 
     def compile(self, module: str, output: Path) -> float:
         """Compile one module; the seconds that it took. Raises `Failure` with the compiler's words."""
         start = time.monotonic()
+        item = self.scratch / f"{module}.o"
+        for command in (self.compile_command(module, item), self.link_command(item, output)):
+            self.run(module, command)
+        item.unlink()
+        self.check_machine(module, output)
+        return time.monotonic() - start
+
+    def run(self, module: str, command: list[str]) -> None:
+        """Run a compiler. Raises `Failure` with its words."""
         process = subprocess.Popen(
-            self.command(module, output),
+            command,
             cwd=HERE / "kernels",
             env={**os.environ, "TMPDIR": str(self.scratch)},
             stdin=subprocess.DEVNULL,
@@ -123,8 +141,6 @@ class Compilation:
             raise Failure(f"{module}.cu: nvcc ended with {process.returncode}\n{said.strip()}")
         if said.strip():
             print(said.rstrip(), flush=True)
-        self.check_machine(module, output)
-        return time.monotonic() - start
 
     def check_machine(self, module: str, output: Path) -> None:
         """Whether the library is for the CPU that was asked for. Raises `Failure`."""
@@ -213,7 +229,9 @@ def build(arguments: argparse.Namespace) -> None:
         (scratch / "exports.map").write_text(_EXPORTS, encoding="utf-8")
         package = scratch / "minikernels"
         write_package(package, arguments.version, targets)
-        compilation = Compilation(nvcc, host, arguments.arch, targets, arguments.compress_mode, scratch)
+        compilation = Compilation(
+            nvcc, host, arguments.arch, targets, arguments.compress_mode, scratch, arguments.launcher
+        )
         seconds = compile_all(compilation, modules, package / "lib", arguments.jobs)
         publish(package, out / "minikernels")
     if arguments.report:
@@ -245,6 +263,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="MODULE,...",
         help=f"build these, and runtime, which all need; empty: all ({', '.join(MODULES)})",
     )
+    parser.add_argument("--launcher", default="", help="program that nvcc is run by, like sccache; empty: none")
     parser.add_argument(
         "--compress-mode",
         choices=("size", "balance", "speed", "none"),

@@ -1,59 +1,121 @@
-"""Where a build command runs: the seam between the station and the host, docker or podman."""
+"""Where a build runs: the seam between the station and the host, docker or podman."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+import os
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import UsageError
-from pipeline.processes import run_group
+from pipeline.processes import Answer, Sink, Tick, run, run_group
+from pipeline.records.build import Image
+
+ENGINES = ("host", "docker", "podman")
+"""Every name that --engine knows."""
+
+ANSWER = 60.0
+"""Seconds that a compiler or a container engine has to say what it is."""
 
 
 class Engine(Protocol):
-    """Something that runs one command of a build."""
+    """A place that runs the commands of a build. All of fatwheel's folders are there under their own paths."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """``host``, ``docker`` or ``podman``."""
 
-    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
-        """Run to the end; its output goes to standard error and to ``log``. The exit status; negative for a signal.
+    @property
+    def arch(self) -> str:
+        """The CPU architecture of what runs there."""
 
-        However this ends, nothing of the command is left running.
-        """
+    @property
+    def image(self) -> Image | None:
+        """The container image; None for the host."""
+
+    def run(
+        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, sink: Sink, tick: Tick | None = None
+    ) -> int:
+        """Run to the end, as `pipeline.processes.run_group` does; ``tick`` gets the root of the process tree, or 0."""
+
+    def ask(
+        self, command: Sequence[str | Path], *, env: Mapping[str, str], timeout: float = ANSWER, cwd: Path | None = None
+    ) -> Answer:
+        """Run to the end and return what was said, as `pipeline.processes.run` does."""
+
+    def which(self, program: str, env: Mapping[str, str]) -> str | None:
+        """Where a program is, by the PATH of ``env``."""
+
+    def has(self, path: Path) -> bool:
+        """Whether there is a file or folder of that name."""
+
+    def glibc(self, env: Mapping[str, str]) -> tuple[int, int]:
+        """The version of its C library; (0, 0) if that is not glibc."""
 
 
+@dataclass(frozen=True)
 class HostEngine:
     """The machine itself, as it is."""
 
-    name = "host"
+    name: str = "host"
+    image: Image | None = None
 
-    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path) -> int:
+    @property
+    def arch(self) -> str:
+        """See `Engine.arch`."""
+        return platform.machine()
+
+    def run(
+        self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, sink: Sink, tick: Tick | None = None
+    ) -> int:
         """See `Engine.run`."""
-        with open(log, "ab") as file:
+        return run_group(command, env=env, cwd=cwd, sink=sink, tick=tick)
 
-            def sink(chunk: bytes) -> None:
-                file.write(chunk)
-                file.flush()
-                sys.stderr.buffer.write(chunk)
-                sys.stderr.buffer.flush()
+    def ask(
+        self, command: Sequence[str | Path], *, env: Mapping[str, str], timeout: float = ANSWER, cwd: Path | None = None
+    ) -> Answer:
+        """See `Engine.ask`."""
+        return run(command, env=env, timeout=timeout, cwd=cwd)
 
-            return run_group(command, env=env, cwd=cwd, sink=sink)
+    def which(self, program: str, env: Mapping[str, str]) -> str | None:
+        """See `Engine.which`."""
+        return shutil.which(program, path=env.get("PATH", os.defpath))
+
+    def has(self, path: Path) -> bool:
+        """See `Engine.has`."""
+        return path.exists()
+
+    def glibc(self, env: Mapping[str, str]) -> tuple[int, int]:
+        """See `Engine.glibc`."""
+        del env
+        name, version = platform.libc_ver()
+        major, _, minor = version.partition(".")
+        return (int(major), int(minor.split(".", maxsplit=1)[0])) if name == "glibc" else (0, 0)
 
 
-# Every name that --engine knows. One that maps to None is not in this version.
-ENGINES: dict[str, Callable[[], Engine] | None] = {"host": HostEngine, "docker": None, "podman": None}
+HOST = HostEngine()
 
 
-def engine_named(name: str) -> Engine:
-    """The engine of that name. Raises `UsageError` for one that is unknown or not in this version."""
-    if name not in ENGINES:
-        raise UsageError(f"there is no engine '{name}'", remedy=f"choose one of: {', '.join(ENGINES)}")
-    make = ENGINES[name]
-    if make is None:
-        able = ", ".join(known for known, maker in ENGINES.items() if maker)
-        raise UsageError(
-            f"this version of fatwheel does not run builds in {name} yet",
-            remedy=f"use --engine {able}; inside a container of your own, that is the container",
-        )
-    return make()
+@dataclass(frozen=True)
+class Choice:
+    """Which engine, and how its containers are started. ``image`` takes the place of the cell's."""
+
+    name: str = "host"
+    image: str | None = None
+    network: str | None = None  # host, none, or a network's name; None: the engine's own default
+    volumes: tuple[str, ...] = ()  # like /usr/local/cuda:/usr/local/cuda:ro
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for what cannot be meant."""
+        if self.name not in ENGINES:
+            raise UsageError(f"there is no engine '{self.name}'", remedy=f"choose one of: {', '.join(ENGINES)}")
+        wrong = [volume for volume in self.volumes if not 2 <= len(volume.split(":")) <= 3 or volume[0] != "/"]
+        if wrong:
+            raise UsageError(f"'{wrong[0]}' is not a volume", remedy="write it like /usr/local/cuda:/usr/local/cuda:ro")
+        if self.name == "host" and (self.image or self.network or self.volumes):
+            raise UsageError(
+                "image, network and volumes are for containers", remedy="add --engine docker or --engine podman"
+            )

@@ -6,14 +6,13 @@ import hashlib
 import json
 import platform
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
-from pipeline.build.pip import make_venv, run_pip
+from pipeline.build.engine import HOST, Engine
+from pipeline.build.pip import ONCE, Patience, make_venv, run_pip
 from pipeline.declaration.model import Build
 from pipeline.errors import BuildError
 from pipeline.plan.requirements import filled
@@ -23,35 +22,47 @@ from pipeline.records.plan import Cell
 # A CPU build of PyTorch with what it needs is 1 GB installed and 0.3 GB to download; without requirements: 1 MB.
 _ROOM = 1_500_000_000
 _ROOM_EMPTY = 20_000_000
+_NEWEST_FIRST = ("3.13", "3.12", "3.11", "3.10", "3.9")  # of an image, where no axis says which
 
 
-def build_python(build: Build, cell: Cell, *, environ: Mapping[str, str], notify: Notify) -> Path:
+def build_python(
+    build: Build,
+    cell: Cell,
+    *,
+    environ: Mapping[str, str],
+    notify: Notify,
+    engine: Engine = HOST,
+    patience: Patience = ONCE,
+) -> Path:
     """The interpreter of an environment with the package's requirements.
 
-    It is kept in fatwheel's cache under a name that follows from the requirements, the Python and the CPU, so that
-    equal needs share one. Raises `BuildError`, with pip's own words where pip fails.
+    It is kept in fatwheel's cache under a name that follows from the requirements, the Python, the CPU and the image,
+    so that equal needs share one. Raises `BuildError`, with pip's own words where pip fails.
     """
     requires, no_deps = filled(build.requires, cell), filled(build.no_deps, cell)
-    base = base_python(cell, environ)
-    version = _version_of(base, environ)
-    wishes = {"requires": requires, "no_deps": no_deps, "python": version, "machine": platform.machine()}
+    base = base_python(cell, environ, engine)
+    version = _version_of(base, environ, engine)
+    wishes = {"requires": requires, "no_deps": no_deps, "python": version, "machine": engine.arch}
+    if engine.image:
+        wishes["image"] = engine.image.digest or engine.image.name
     key = hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
     place = cache_root(environ) / "environments" / f"py{'.'.join(version.split('.')[:2])}-{key}"
     clean = clean_python(environ)
 
     def make(temporary: Path) -> None:
         wanted = bool(requires or no_deps)
-        python = make_venv(base, temporary / "env", pip=wanted, environ=clean)
+        python = make_venv(base, temporary / "env", pip=wanted, environ=clean, engine=engine)
         for options, requirements in (([], requires), (["--no-deps"], no_deps)):
             if requirements:
-                what = f"the build environment of {cell.package}: {', '.join(requirements)}"
                 run_pip(
                     python,
                     ["install", "--quiet", *options, "--", *requirements],
-                    what=what,
+                    what=f"the build environment of {cell.package}: {', '.join(requirements)}",
                     environ=clean,
                     cwd=temporary,
                     notify=notify,
+                    engine=engine,
+                    patience=patience,
                 )
         _rehome(temporary / "env", place / "env")
 
@@ -60,27 +71,38 @@ def build_python(build: Build, cell: Cell, *, environ: Mapping[str, str], notify
     return place / "env" / "bin" / "python"
 
 
-def base_python(cell: Cell, environ: Mapping[str, str]) -> str:
-    """The Python that the cell's axis ``python`` names, found on PATH; this one if there is no such axis."""
+def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -> str:
+    """The Python that the cell's axis ``python`` names, found on PATH or where manylinux images keep theirs.
+
+    Without such an axis this process's own; in a container the newest that it has.
+    """
     wanted = cell.axes.get("python")
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if wanted is None or wanted == here:
+    if engine.image is None and wanted in (None, here):
         return sys.executable
-    found = shutil.which(f"python{wanted}", path=environ.get("PATH"))
-    if found is None or not _version_of(found, environ).startswith(f"{wanted}."):
-        raise BuildError(
-            f"there is no Python {wanted} here", where=cell.id, remedy=f"install it, so that python{wanted} is on PATH"
-        )
-    return found
+    for version in [wanted] if wanted else _NEWEST_FIRST:
+        nodot = version.replace(".", "")
+        for name in (f"python{version}", f"/opt/python/cp{nodot}-cp{nodot}/bin/python"):
+            found = engine.which(name, environ)
+            if found and _version_of(found, environ, engine).startswith(f"{version}."):
+                return found
+    place = f"the image {engine.image.name}" if engine.image else "PATH"
+    raise BuildError(
+        f"there is no Python {wanted or '3'} here",
+        where=cell.id,
+        remedy=f"install it, so that python{wanted or '3'} is on {place}"
+        if not engine.image
+        else f"take an image that has it; {place} has none",
+    )
 
 
-def _version_of(python: str, environ: Mapping[str, str]) -> str:
+def _version_of(python: str, environ: Mapping[str, str], engine: Engine) -> str:
     """The full version of an interpreter; empty if it does not run, as a version manager's shim may not."""
-    if python == sys.executable:
+    if python == sys.executable and engine.image is None:
         return platform.python_version()
     command = [python, "-c", "import platform; print(platform.python_version())"]
-    answer = subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False)
-    return answer.stdout.strip() if answer.returncode == 0 else ""
+    answer = engine.ask(command, env=environ)
+    return answer.output.strip() if answer.status == 0 else ""
 
 
 def _rehome(built: Path, final: Path) -> None:

@@ -8,15 +8,14 @@ where the linker looks first, make it write the old ones down.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
 from pipeline.build.compiler import HostCompiler
+from pipeline.build.engine import HOST, Engine
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError
-from pipeline.processes import run_group
 
 # From here on libpthread, libdl and librt are part of libc.so.6 (glibc's release notes of 2.34).
 _MERGED = (2, 34)
@@ -41,34 +40,44 @@ _LATER: dict[str, dict[str, str]] = {"x86_64": {"dlmopen": "GLIBC_2.3.4"}, "aarc
 
 
 def stand_ins(
-    package: Package, arch: str, host: HostCompiler, environ: Mapping[str, str], notify: Notify
+    package: Package,
+    arch: str,
+    host: HostCompiler,
+    environ: Mapping[str, str],
+    notify: Notify,
+    *,
+    engine: Engine = HOST,
 ) -> Path | None:
     """The folder of stand-ins to link with first; None where the package's floor or this machine's glibc needs none.
 
     Raises `BuildError` if the host compiler cannot make them.
     """
-    if package.manylinux is None or _version(package.manylinux, "_") >= _MERGED or _own_glibc() < _MERGED:
+    if package.manylinux is None or _version(package.manylinux) >= _MERGED:
+        return None
+    # A cross compiler brings a glibc of its own, of the same release as the machine's where a distribution made both.
+    if engine.glibc(environ) < _MERGED:
         return None
     place = cache_root(environ) / "toolkits" / f"glibc-stand-ins-{arch}"
 
     def make(temporary: Path) -> None:
         for soname, listed in _LIBRARIES.items():
-            _stand_in(temporary, soname, listed.split(), arch, host, environ)
+            _stand_in(engine, temporary, soname, listed.split(), arch, host, environ)
 
     return made_once(place, make, needs=1_000_000, what="stand-ins for old glibc libraries", notify=notify)
 
 
-def _own_glibc() -> tuple[int, ...]:
-    name, version = platform.libc_ver()
-    return _version(version, ".") if name == "glibc" else (0, 0)
-
-
-def _version(text: str, separator: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(separator)[:2])
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("_")[:2])
 
 
 def _stand_in(  # noqa: PLR0917
-    folder: Path, soname: str, symbols: list[str], arch: str, host: HostCompiler, environ: Mapping[str, str]
+    engine: Engine,
+    folder: Path,
+    soname: str,
+    symbols: list[str],
+    arch: str,
+    host: HostCompiler,
+    environ: Mapping[str, str],
 ) -> None:
     """One library that defines the symbols under their first versions, and does nothing."""
     stem = soname.split(".", maxsplit=1)[0]
@@ -84,7 +93,7 @@ def _stand_in(  # noqa: PLR0917
         host.path, "-x", "c", "-fno-builtin", "-fPIC", "-shared", "-nostdlib", str(source),
         f"-Wl,-soname,{soname}", f"-Wl,--version-script={script}", "-o", str(folder / f"{stem}.so"),
     ]  # fmt: skip
-    output = bytearray()
-    if run_group(command, env=environ, cwd=folder, sink=output.extend) != 0:
-        said = output.decode(errors="replace").strip().splitlines()[-3:]
-        raise BuildError(f"the host compiler cannot make a library: {' / '.join(said)}", remedy=f"check {host.path}")
+    answer = engine.ask(command, env=environ, cwd=folder)
+    if answer.status != 0:
+        said = " / ".join(answer.tail.splitlines()[-3:])
+        raise BuildError(f"the host compiler cannot make a library: {said}", remedy=f"check {host.path}")

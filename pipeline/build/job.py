@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-from pipeline.build import floor, origin, product, toolchain
-from pipeline.build.cache import Notify, disk_errors, require_space
-from pipeline.build.engine import Engine
+from pipeline.build import floor, origin, parallel, product, toolchain
+from pipeline.build.cache import Notify, cache_root, disk_errors
+from pipeline.build.compilercache import Cache, Mode, cache_for
+from pipeline.build.containers import Mount, container, container_environ
+from pipeline.build.engine import HOST, Choice, Engine
 from pipeline.build.environment import build_python, check_torch
 from pipeline.build.failures import command_failed, kept, output_kept
+from pipeline.build.images import login_for
+from pipeline.build.pip import Patience
+from pipeline.build.preflight import Ready, preflight
 from pipeline.build.variables import command_fields, compression_flag, environment_variables, filled_command
+from pipeline.build.watchdog import SILENCE, Limits, Watchdog
+from pipeline.build.workplace import ANOTHER_DISK, Workplace, workplace
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
-from pipeline.errors import VerificationError
-from pipeline.records.build import BuildRecord, Toolchain
+from pipeline.errors import BuildError, VerificationError
+from pipeline.records.build import BuildRecord, Parallelism, Toolchain
 from pipeline.records.plan import Cell
+from pipeline.resources import scripts
 
-_ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one needs far more, and says so itself
-_ANOTHER_DISK = "set TMPDIR to a folder on another disk"
+_ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
 _DRIVER_FLOOR = "compressed code needs driver 550.54.14 or later, and CUDA 12 itself only 525"
+_MARK = "FATWHEEL_BUILD"  # the variable that tells a build's processes from all others
 _NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How to build: where, with which toolkit, and which modules (None: all)."""
+class Tuning:
+    """Wishes of one run, in the place of what the declaration and the machine say. Times are in seconds."""
 
-    engine: Engine
-    toolchain: toolchain.Choice
+    jobs: int | None = None
+    nvcc_threads: int | None = None
+    silence: float | None = None
+    time_limit: float | None = None
+    cache: Mode = "auto"
+    patience: Patience = field(default_factory=Patience)
+    beside: int = 1  # builds that share this machine
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How to build: where, with which toolkit, which modules (None: all), and how fast."""
+
+    engine: Choice = field(default_factory=Choice)
+    toolchain: toolchain.Choice = "auto"
     modules: list[str] | None = None
+    tuning: Tuning = field(default_factory=Tuning)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A wheel that is done, its record, and the compiler cache's own figures."""
+
+    wheel: Path
+    record: BuildRecord
+    statistics: bytes | None = None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run of the command showed."""
+
+    seconds: float
+    parallel: Parallelism
+    peak: int
+    cache: Cache | None
 
 
 @dataclass(frozen=True)
@@ -47,116 +87,226 @@ class Job:
     environ: Mapping[str, str]
     notify: Notify
 
-    def placeholder(self, staging: Path, size: int) -> tuple[Path, BuildRecord]:
+    def placeholder(self, staging: Path, size: int) -> Built:
         """A wheel of ``size`` bytes with nothing in it, and its record."""
-        draft = self._draft("host", _NO_TOOLCHAIN)
+        draft = self.draft(HOST, _NO_TOOLCHAIN)
         stamp = product.stamp_of(self.cell, draft.commit, None)
         wheel = product.faked(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
         record = product.described(wheel, draft.model_copy(update={"placeholder": True}))
         product.judge(wheel, record, self.package)
-        return wheel, record
+        return Built(wheel, record)
 
-    def build(self, staging: Path, wanted: Wanted) -> tuple[Path, BuildRecord]:
+    def build(self, staging: Path, wanted: Wanted) -> Built:
         """The wheel in ``staging``, verified, and its record. Raises `BuildError` and `VerificationError`."""
         if wanted.modules:
             filled_command(self.package, _Anything(), wanted.modules)
         if compression_flag(self.declaration, self.cell) and str(self.cell.toolkit).startswith("12."):
             self.notify(f"{self.cell.id}: {_DRIVER_FLOOR}")
-        tools = None
-        if self.cell.toolkit is not None:
-            tools = toolchain.resolve(wanted.toolchain, self.cell, environ=self.environ, notify=self.notify)
-        python = build_python(self.package.build, self.cell, environ=self.environ, notify=self.notify)
-        check_torch(python, self.cell)
-        with _work_folder(self.cell) as work:
-            with disk_errors(work, _ANOTHER_DISK):
-                source = origin.sources(self.declaration, self.package, work, environ=self.environ, notify=self.notify)
-                licences = origin.licences(self.package, source)
-                seconds = self._run(work, wanted, source=source, python=python, tools=tools)
-            with output_kept(work / "build.log", self.cell, self.environ):
-                report = product.read_report(work / "report.json", self.cell)
-                used = tools.record() if tools else _NO_TOOLCHAIN
-                draft = self._draft(wanted.engine.name, used).model_copy(
-                    update={
-                        "slice": wanted.modules,
-                        "modules": list(report.modules),
-                        "left_out": list(report.left_out),
-                        "seconds": round(seconds, 2),
-                    }
-                )
-                stamp = product.stamp_of(self.cell, draft.commit, wanted.modules)
-                if self.package.build.kind == "tree":
-                    wheel = product.packed(
-                        work / "out", staging, cell=self.cell, package=self.package, source=source, stamp=stamp,
-                        licences=licences,
-                    )  # fmt: skip
-                else:
-                    wheel = product.collected(work / "out", staging, cell=self.cell, stamp=stamp)
-                record = product.described(wheel, draft)
-            self._judge(wheel, record, work / "build.log")
-        return wheel, record
+        with ExitStack() as stack:
+            work = stack.enter_context(workplace(self.cell, self.package.build.disk or _ROOM))
+            engine, environ = stack.enter_context(self._engine(wanted, work))
+            return _Place(self, wanted, work, engine, environ).build(staging)
 
-    def _run(
-        self, work: Path, wanted: Wanted, *, source: Path, python: Path, tools: toolchain.Toolchain | None
-    ) -> float:
-        """Run the package's command; the seconds it took. Raises `BuildError` with its last lines if it fails."""
-        out, temporary, log = work / "out", work / "tmp", work / "build.log"
-        out.mkdir()
-        temporary.mkdir()
-        values = command_fields(
-            self.cell,
-            self.package,
-            out=out,
-            source=source,
-            report=work / "report.json",
-            python=python,
-            modules=wanted.modules,
-        )
-        command = filled_command(self.package, values, wanted.modules)
-        variables = environment_variables(
-            self.declaration,
-            self.cell,
-            self.package,
-            values,
-            environ=self.environ,
-            toolchain=tools,
-            stand_ins=self._stand_ins(tools),
-            temporary=temporary,
-            epoch=origin.epoch(self.declaration.root, self.environ),
-        )
-        with_what = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
-        self.notify(f"{self.cell.id}: {self.package.name} {self.cell.full_version}{with_what}")
-        started = time.monotonic()
-        status = wanted.engine.run(command, env=variables, cwd=source, log=log)
-        if status != 0:
-            raise command_failed(self.cell, status, log, self.environ)
-        return time.monotonic() - started
+    @contextmanager
+    def _engine(self, wanted: Wanted, work: Workplace) -> Iterator[tuple[Engine, Mapping[str, str]]]:
+        """Where it runs, and the environment that commands start from there."""
+        choice = wanted.engine
+        if choice.name == "host":
+            yield HOST, self.environ
+            return
+        image = choice.image or self.cell.image
+        if image is None:
+            raise BuildError(
+                f"no image is declared for {choice.name}",
+                where=self.cell.id,
+                remedy=f"declare `image` of {self.cell.cuda or 'a CUDA label'}, or give --image",
+            )
+        cache = cache_root(self.environ)
+        cache.mkdir(parents=True, exist_ok=True)
+        mounts = [Mount(work.folder, writable=True), Mount(cache, writable=True), Mount(scripts())]
+        if self.package.source.checkout is not None:
+            mounts.append(Mount((self.declaration.root / self.package.source.checkout).resolve(), writable=True))
+        used = cache_for(wanted.tuning.cache, work, self.environ)
+        if used is not None:
+            mounts.append(Mount(Path(used.program)))
+            if used.kind == "local":
+                place = Path(used.variables["SCCACHE_DIR"])
+                place.mkdir(parents=True, exist_ok=True)
+                mounts.append(Mount(place, writable=True))
+        login = login_for(image, self.declaration.document.secrets, self.environ)
+        with container(
+            choice, image, self.cell.arch or HOST.arch, mounts=mounts, title=self.cell.id, environ=self.environ,
+            login=login, notify=self.notify,
+        ) as running:  # fmt: skip
+            yield running, container_environ(running.held.environ, self.environ, work.home, cache)
 
-    def _stand_ins(self, tools: toolchain.Toolchain | None) -> Path | None:
-        if tools is None or self.cell.arch is None:
-            return None
-        return floor.stand_ins(self.package, self.cell.arch, tools.host, self.environ, self.notify)
-
-    def _judge(self, wheel: Path, record: BuildRecord, log: Path) -> None:
-        try:
-            warnings = product.judge(wheel, record, self.package)
-        except VerificationError as error:
-            where = kept(wheel, self.environ, name=f"rejected-{wheel.name}")
-            kept(log, self.environ, name=f"{wheel.name}.build.log")
-            remedy = f"the wheel and the output of its build are kept beside each other: {where}"
-            raise VerificationError(error.what, where=error.where, remedy=remedy) from error
-        for finding in warnings:
-            self.notify(f"warning: {finding.kind}: {finding.what}")
-
-    def _draft(self, engine: str, used: Toolchain) -> BuildRecord:
+    def draft(self, engine: Engine, used: Toolchain) -> BuildRecord:
+        """What the record says before there is a wheel."""
         return BuildRecord(
             wheel=self.cell.wheel,
             bytes=0,
             sha256="",
             cell=self.cell,
-            engine=engine,
+            engine=engine.name,
+            image=engine.image,
             toolchain=used,
             commit=origin.commit(self.declaration.root),
         )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A job at the place where it is done."""
+
+    job: Job
+    wanted: Wanted
+    work: Workplace
+    engine: Engine
+    environ: Mapping[str, str]
+
+    def build(self, staging: Path) -> Built:
+        """See `Job.build`."""
+        with disk_errors(self.work.folder, ANOTHER_DISK):
+            ready, draft, python = self._prepared()
+            seen = self._run(ready, python)
+        return self._finished(ready, draft, seen, staging)
+
+    def _prepared(self) -> tuple[Ready, BuildRecord, Path]:
+        """All that the command needs; the record's beginning; and the interpreter of its environment."""
+        job, cell, package = self.job, self.job.cell, self.job.package
+        patience = self.wanted.tuning.patience
+        tools = None
+        if cell.toolkit is not None and not cell.shim:
+            tools = toolchain.resolve(
+                self.wanted.toolchain, cell, environ=self.environ, notify=job.notify, engine=self.engine,
+                patience=patience,
+            )  # fmt: skip
+        python = build_python(
+            package.build, cell, environ=self.environ, notify=job.notify, engine=self.engine, patience=patience
+        )
+        check_torch(python, cell)
+        source = origin.sources(
+            job.declaration, package, self.work, environ=job.environ, notify=job.notify, patience=patience
+        )
+        licences = origin.licences(package, source)
+        used = tools.record() if tools else _NO_TOOLCHAIN
+        draft = job.draft(self.engine, used)
+        stamp = product.stamp_of(cell, draft.commit, self.wanted.modules)
+        return Ready(cell, package, self.engine, tools, self.work, source, licences, stamp), draft, python
+
+    def _finished(self, ready: Ready, draft: BuildRecord, seen: _Run, staging: Path) -> Built:
+        """The wheel of what the command left, and its record."""
+        job, cell, package = self.job, ready.cell, ready.package
+        with output_kept(self.work.log, cell, job.environ):
+            report = product.read_report(self.work.report, cell)
+            draft = draft.model_copy(
+                update={
+                    "slice": self.wanted.modules,
+                    "modules": list(report.modules),
+                    "left_out": list(report.left_out),
+                    "seconds": round(seen.seconds, 2),
+                    "parallel": seen.parallel,
+                    "peak_memory": seen.peak or None,
+                    "cache": seen.cache.outcome() if seen.cache else None,
+                }
+            )
+            if package.build.kind == "tree":
+                wheel = product.packed(
+                    self.work.out,
+                    staging,
+                    cell=cell,
+                    package=package,
+                    source=ready.source,
+                    stamp=ready.stamp,
+                    licences=ready.licences,
+                )
+            else:
+                wheel = product.collected(self.work.out, staging, cell=cell, stamp=ready.stamp)
+            record = product.described(wheel, draft)
+        self._judge(wheel, record)
+        figures = seen.cache.statistics if seen.cache else None
+        return Built(wheel, record, figures.read_bytes() if figures and figures.is_file() else None)
+
+    def _run(self, ready: Ready, python: Path) -> _Run:
+        """Run the package's command. Raises `BuildError` with its last lines, and `BuildTimeout`."""
+        job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
+        tuning = self.wanted.tuning
+        cache = cache_for(tuning.cache, self.work, job.environ) if tools else None
+        found = parallel.machine()
+        share = self._share(found)
+        values = command_fields(
+            cell, package, out=self.work.out, source=ready.source, report=self.work.report, python=python,
+            modules=self.wanted.modules, parallel=share, launcher=cache.launcher if cache else "",
+        )  # fmt: skip
+        command = filled_command(package, values, self.wanted.modules)
+        variables = environment_variables(
+            job.declaration, cell, package, values, environ=self.environ, toolchain=tools,
+            stand_ins=self._stand_ins(tools), temporary=self.work.temporary,
+            epoch=origin.epoch(job.declaration.root, job.environ),
+        )  # fmt: skip
+        preflight(ready, variables, found, self._job_memory(), job.notify)
+        if cache:
+            command, variables = cache.wrapped(command, python), variables | cache.variables
+        with_what = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
+        inside = f", in {self.engine.image.name}" if self.engine.image else ""
+        job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_what}{inside}")
+        job.notify(f"{cell.id}: {share.jobs} jobs: {share.reason}" + (f"; cache: {cache.mode}" if cache else ""))
+        variables[_MARK] = str(self.work.folder)
+        with open(self.work.log, "ab") as log:
+            watch = self._watchdog(log, cache, variables)
+            started = time.monotonic()
+            watch.begin()
+            try:
+                status = self.engine.run(command, env=variables, cwd=ready.source, sink=watch.sink, tick=watch.tick)
+            finally:
+                if cache:
+                    cache.stop(self.engine, variables)
+        if status != 0:
+            raise command_failed(cell, status, self.work.log, job.environ)
+        return _Run(time.monotonic() - started, share, watch.peak, cache)
+
+    def _watchdog(self, log: BinaryIO, cache: Cache | None, variables: Mapping[str, str]) -> Watchdog:
+        tuning, build = self.wanted.tuning, self.job.package.build
+        limits = Limits(tuning.silence or build.silence or SILENCE, tuning.time_limit or build.time_limit)
+        watch = Watchdog(
+            limits,
+            log,
+            cache_root(self.job.environ) / "failed" / f"{self.job.cell.wheel}.diagnostics.txt",
+            (self.work.folder, cache_root(self.job.environ)),
+            mark=f"{_MARK}={self.work.folder}",
+        )
+        if cache:
+            watch.more = lambda: cache.show(self.engine, variables)
+        return watch
+
+    def _share(self, found: parallel.Machine) -> Parallelism:
+        tuning, build = self.wanted.tuning, self.job.package.build
+        said = build.env.get("NVCC_THREADS") or build.env.get("FLASHINFER_NVCC_THREADS") or ""
+        threads = tuning.nvcc_threads or (int(said) if said.isdigit() else 1)
+        return parallel.shares(
+            found, threads=threads, job_memory=self._job_memory(), jobs=tuning.jobs, beside=tuning.beside
+        )
+
+    def _job_memory(self) -> int:
+        return self.job.package.build.job_memory or parallel.JOB_MEMORY
+
+    def _stand_ins(self, tools: toolchain.Toolchain | None) -> Path | None:
+        job = self.job
+        if tools is None or job.cell.arch is None:
+            return None
+        return floor.stand_ins(job.package, job.cell.arch, tools.host, self.environ, job.notify, engine=self.engine)
+
+    def _judge(self, wheel: Path, record: BuildRecord) -> None:
+        job = self.job
+        try:
+            warnings = product.judge(wheel, record, job.package)
+        except VerificationError as error:
+            where = kept(wheel, job.environ, name=f"rejected-{wheel.name}")
+            kept(self.work.log, job.environ, name=f"{wheel.name}.build.log")
+            remedy = f"the wheel and the output of its build are kept beside each other: {where}"
+            raise VerificationError(error.what, where=error.where, remedy=remedy) from error
+        for finding in warnings:
+            job.notify(f"warning: {finding.kind}: {finding.what}")
 
 
 class _Anything(dict[str, str]):
@@ -164,16 +314,3 @@ class _Anything(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return ""
-
-
-@contextmanager
-def _work_folder(cell: Cell) -> Iterator[Path]:
-    """A folder for everything that the build leaves behind, removed however it ends."""
-    place = Path(tempfile.gettempdir())
-    require_space(place, _ROOM, f"the build of {cell.id}", _ANOTHER_DISK)
-    with disk_errors(place, _ANOTHER_DISK):
-        work = Path(tempfile.mkdtemp(prefix=f"fatwheel-{cell.id}-"))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

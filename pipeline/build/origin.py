@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build.cache import Notify, cache_root, made_once
-from pipeline.build.pip import own_pip, run_pip
+from pipeline.build.pip import ONCE, Patience, own_pip, run_pip
+from pipeline.build.workplace import Workplace
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Origin, Package
 from pipeline.errors import BuildError
@@ -26,24 +27,35 @@ _LICENCES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*")
 
 
 def sources(
-    declaration: Declaration, package: Package, work: Path, *, environ: Mapping[str, str], notify: Notify
+    declaration: Declaration,
+    package: Package,
+    work: Workplace,
+    *,
+    environ: Mapping[str, str],
+    notify: Notify,
+    patience: Patience = ONCE,
 ) -> Path:
     """The folder that the package's command reads. A checkout is used in place; the others lie in ``work``.
 
-    Raises `BuildError` where they cannot be had.
+    Those bear one time, that of SOURCE_DATE_EPOCH: compiler caches look at the times of headers. Raises `BuildError`
+    where they cannot be had.
     """
     origin = package.source
     if origin.checkout is not None:
         return (declaration.root / origin.checkout).resolve()
-    place = work / "source"
+    place = work.folder / "source"
     if origin.git is not None:
         _clone(origin, place, environ=environ, notify=notify)
     else:
-        _unpack(_downloaded(str(origin.index), environ=environ, notify=notify), place)
+        _unpack(_downloaded(str(origin.index), environ=environ, notify=notify, patience=patience), place)
+    when = epoch(declaration.root, environ)
+    for folder, _, files in os.walk(place):
+        for name in files:
+            os.utime(Path(folder) / name, (when, when), follow_symlinks=False)
     return place
 
 
-def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify) -> Path:
+def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify, patience: Patience) -> Path:
     """A distribution's one file, from the index or from the cache."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", requirement)
     digest = hashlib.sha256(requirement.encode()).hexdigest()[:8]
@@ -57,6 +69,7 @@ def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify)
             environ=clean,
             cwd=temporary,
             notify=notify,
+            patience=patience,
         )
 
     place = cache_root(environ) / "sources" / f"{name}-{digest}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.build.restamp import restamp
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.plan.requirements import filled
-from pipeline.records.base import Record
+from pipeline.records.base import Record, write_atomically
 from pipeline.records.build import BuildRecord, BuiltModule, LeftOut
 from pipeline.records.plan import Cell
 from pipeline.records.smoke import SmokeRecord
@@ -22,6 +24,8 @@ from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import pack, stamp_wheel
 from pipeline.wheels.placeholder import placeholder
 from pipeline.wheels.verify import verify
+
+_TINY = 1 << 16  # bytes of a rehearsal's wheel
 
 
 class Report(Record):
@@ -99,6 +103,7 @@ def packed(
             where=cell.id,
             remedy="have it fill {out} with the wheel's contents, laid out as in site-packages",
         )
+    restamp(tree, package.stamp if not stamp.placeholder else (), cell)
     try:
         return pack(
             tree,
@@ -112,6 +117,24 @@ def packed(
         )
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+
+
+def rehearsed(
+    folder: Path, *, cell: Cell, package: Package, source: Path, stamp: WheelStamp, licences: list[Path]
+) -> None:
+    """Do with a tiny tree what a finished build goes through, and throw it away. Raises `PipelineError`."""
+    if package.build.kind == "sdist":
+        return
+    with tempfile.TemporaryDirectory(dir=folder, prefix="rehearsal-") as name:
+        place = Path(name)
+        marked = stamp.model_copy(update={"placeholder": True})
+        if package.build.kind == "tree":
+            (place / "tree").mkdir()
+            (place / "tree" / "rehearsal.txt").write_text("rehearsal\n", encoding="utf-8")
+            packed(place / "tree", place, cell=cell, package=package, source=source, stamp=marked, licences=licences)
+        else:
+            wheel = faked(place, cell=cell, package=package, stamp=marked, size=_TINY)
+            stamp_wheel(wheel, place / "stamped", marked)
 
 
 def collected(out: Path, staging: Path, *, cell: Cell, stamp: WheelStamp) -> Path:
@@ -174,18 +197,23 @@ def _shown(finding: Finding) -> str:
     return f"{finding.kind}: {place}{finding.what} (do: {finding.remedy})"
 
 
-def publish(wheel: Path, record: BuildRecord, out_dir: Path) -> None:
+def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes | None = None) -> None:
     """Give wheel and record their names in ``out_dir``, the record last: a wheel without one is unfinished.
 
-    A smoke record of other bytes goes: it says nothing of this wheel.
+    ``statistics`` are the compiler cache's own figures, which go beside. A smoke record of other bytes goes: it says
+    nothing of this wheel.
     """
     final = out_dir / record.wheel
     beside = final.with_name(f"{final.name}.build.json")
     smoke = final.with_name(f"{final.name}.smoke.json")
+    figures = final.with_name(f"{final.name}.cache.json")
     if smoke.exists() and not _is_of(smoke, record.sha256):
         smoke.unlink()
     beside.unlink(missing_ok=True)
+    figures.unlink(missing_ok=True)
     wheel.replace(final)
+    if statistics is not None:
+        write_atomically(figures, statistics)
     record.write(beside)
 
 

@@ -13,12 +13,15 @@ from pathlib import Path
 
 from pipeline.build import toolchain as toolchains
 from pipeline.build.cache import Notify, disk_errors
-from pipeline.build.engine import engine_named
+from pipeline.build.containers import check_platform
+from pipeline.build.engine import Choice
 from pipeline.build.environment import base_python
-from pipeline.build.job import Job, Wanted
+from pipeline.build.images import Client
+from pipeline.build.job import Job, Tuning, Wanted
 from pipeline.build.product import publish
 from pipeline.build.variables import compression_flag
 from pipeline.declaration import Declaration
+from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, PipelineError
 from pipeline.processes import terminable
 from pipeline.records.build import BuildRecord
@@ -30,10 +33,11 @@ def build_cell(
     cell: Cell,
     out_dir: Path,
     *,
-    engine: str = "host",
+    engine: str | Choice = "host",
     toolchain: str = "auto",
     modules: Sequence[str] | None = None,
     fake_size: int | None = None,
+    tuning: Tuning | None = None,
     environ: Mapping[str, str] | None = None,
     notify: Notify | None = None,
 ) -> BuildRecord:
@@ -41,54 +45,71 @@ def build_cell(
 
     ``modules`` makes a slice; ``fake_size`` a placeholder of so many bytes, with no compiler. ``notify`` gets lines of
     progress, by default on standard error. Whatever fails, ``out_dir`` holds what it held before, no process is left
-    running, and the output of the build command is kept in fatwheel's cache. Raises `BuildError`, `VerificationError`,
-    and `UsageError` for arguments that cannot be used.
+    running, and the output of the build command is kept in fatwheel's cache. Raises `BuildError`, `BuildTimeout`,
+    `VerificationError`, and `UsageError` for arguments that cannot be used.
     """
+    choice = engine if isinstance(engine, Choice) else Choice(engine)
     job = Job(declaration, cell, declaration.package(cell.package), environ or os.environ, notify or _to_stderr)
     with terminable(), _staging(out_dir) as staging:
         if fake_size is not None:
-            wheel, record = job.placeholder(staging, fake_size)
+            built = job.placeholder(staging, fake_size)
         else:
-            _check_cell(cell)
+            _check_cell(cell, job.package, choice)
             slice_of = list(modules) if modules else None
-            wanted = Wanted(engine_named(engine), toolchains.choice_named(toolchain), slice_of)
-            wheel, record = job.build(staging, wanted)
-        publish(wheel, record, out_dir)
-    return record
+            named = toolchains.choice_named(toolchain)
+            built = job.build(staging, Wanted(choice, named, slice_of, tuning or Tuning()))
+        publish(built.wheel, built.record, out_dir, built.statistics)
+    return built.record
 
 
 def can_build(
     declaration: Declaration,
     cell: Cell,
     *,
-    engine: str = "host",
+    engine: str | Choice = "host",
     toolchain: str = "auto",
     environ: Mapping[str, str] | None = None,
 ) -> str | None:
-    """Why this machine cannot build a cell, or None if it can. Downloads and changes nothing."""
+    """Why this machine cannot build a cell, or None if it can. Downloads and changes nothing.
+
+    What is in a container's image is not looked at.
+    """
     found = environ or os.environ
     try:
-        engine_named(engine)
-        choice = toolchains.choice_named(toolchain)
-        _check_cell(cell)
-        base_python(cell, found)
+        choice = engine if isinstance(engine, Choice) else Choice(engine)
+        named = toolchains.choice_named(toolchain)
+        _check_cell(cell, declaration.package(cell.package), choice)
         compression_flag(declaration, cell)
+        if choice.name == "host":
+            base_python(cell, found)
+        else:
+            Client(choice.name, found).check()
+            if cell.toolkit:
+                toolchains.check_targets(cell)
     except PipelineError as error:
         return error.what
-    return None if cell.toolkit is None else toolchains.reason_against(choice, cell, found)
+    if cell.toolkit is None or cell.shim or choice.name != "host":
+        return None
+    return toolchains.reason_against(named, cell, found)
 
 
-def _check_cell(cell: Cell) -> None:
-    if cell.shim:
-        raise BuildError("is a shim, which this version of fatwheel does not build yet", where=cell.id)
+def _check_cell(cell: Cell, package: Package, choice: Choice) -> None:
+    """Raise `BuildError` for a cell of another CPU that nothing here can build."""
     here = platform.machine()
-    if cell.arch is not None and cell.arch != here:
-        article = "an" if cell.arch[0] in "aeioux" else "a"
-        raise BuildError(
-            f"needs {article} {cell.arch} machine, and this one is {here}",
-            where=cell.id,
-            remedy=f"build it on {cell.runner}" if cell.runner else f"build it on {article} {cell.arch} machine",
-        )
+    if cell.arch is None or cell.arch == here:
+        return
+    if choice.name != "host":
+        check_platform(cell.arch)
+        return
+    if package.build.cross:
+        return
+    article = "an" if cell.arch[0] in "aeioux" else "a"
+    machine = f"build it on {cell.runner or f'{article} {cell.arch} machine'}"
+    raise BuildError(
+        f"needs {article} {cell.arch} machine, and this one is {here}",
+        where=cell.id,
+        remedy=f"{machine}; if its command can use a cross compiler, declare `cross: true`",
+    )
 
 
 @contextmanager

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pipeline.build.cache import Notify, cache_root, made_once
 from pipeline.build.compiler import HostCompiler, Nvcc, describe, host_compiler, system_nvcc
-from pipeline.build.pip import own_pip, run_pip
+from pipeline.build.engine import HOST, Engine
+from pipeline.build.pip import ONCE, Patience, own_pip, run_pip
 from pipeline.errors import BuildError, UsageError
-from pipeline.processes import run_group
 from pipeline.pythons import clean_python
 from pipeline.records.build import Toolchain as ToolchainRecord
 from pipeline.records.plan import Cell
@@ -35,6 +35,10 @@ def choice_named(name: str) -> Choice:
 _PYPI_SINCE = 13
 # Room for the download (105-125 MB) and the installed tree (271 MB for 13.0), with some to spare.
 _TOOLKIT_ROOM = 600_000_000
+_RUNTIME_ROOM = 20_000_000
+# Where a toolkit of NVIDIA's installer keeps what is for another CPU.
+_TARGET_FOLDERS = {"x86_64": "x86_64-linux", "aarch64": "sbsa-linux"}
+_PLATFORM_TAGS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Toolchain:
     nvcc: Nvcc
     host: HostCompiler
     stubs: Path  # holds a libcuda.so to link against where no driver is
+    libraries: Path | None = None  # the CUDA runtime for another CPU, where the host compiler is a cross compiler
 
     @property
     def home(self) -> Path:
@@ -65,26 +70,38 @@ def resolve(
     environ: Mapping[str, str],
     notify: Notify,
     usual: Path = Path("/usr/local/cuda"),
+    engine: Engine = HOST,
+    patience: Patience = ONCE,
 ) -> Toolchain:
     """The toolchain for a cell that has a toolkit. ``auto``: the machine's own where its release fits, else PyPI's.
 
-    Raises `BuildError` if the toolkit cannot be had, cannot compile one of the cell's targets, or no host compiler is
-    there.
+    For a cell of another CPU than the engine's it has a cross compiler. Raises `BuildError` if the toolkit cannot be
+    had, cannot compile one of the cell's targets, or no host compiler is there.
     """
     check_targets(cell)
     release = _release(cell)
-    host = host_compiler(environ)
-    nvcc, refusal = _system(choice, cell, environ, usual)
-    if nvcc is not None and refusal is None:
-        return Toolchain("system", nvcc, host, _stubs(nvcc.home, host, environ, notify))
-    if choice == "system":
-        raise refusal or BuildError("no toolkit")
-    if not on_pypi(release):
-        raise _not_on_pypi(cell, refusal)
-    if refusal is not None:
-        notify(f"{refusal.what}; taking CUDA {release} from PyPI")
-    home = _from_pypi(release, host, environ, notify)
-    return Toolchain("pypi", describe(home, environ, "PyPI"), host, home / "lib64" / "stubs")
+    arch = cell.arch or engine.arch
+    make = _Maker(engine, environ, notify, patience)
+    host = host_compiler(environ, engine=engine, name=cross_compiler(cell, engine, environ))
+    nvcc, refusal = _system(choice, cell, environ, usual, engine)
+    kind: Literal["system", "pypi"] = "system"
+    if nvcc is None or refusal is not None:
+        if choice == "system":
+            raise refusal or BuildError("no toolkit")
+        if not on_pypi(release):
+            raise _not_on_pypi(cell, refusal)
+        if refusal is not None:
+            notify(f"{refusal.what}; taking CUDA {release} from PyPI")
+        nvcc, kind = describe(make.toolkit(release), environ, "PyPI", engine=engine), "pypi"
+    libraries = None if arch == engine.arch else make.libraries(release, arch, nvcc.home)
+    return Toolchain(kind, nvcc, host, make.stubs(nvcc.home, host, arch), libraries)
+
+
+def cross_compiler(cell: Cell, engine: Engine, environ: Mapping[str, str]) -> str | None:
+    """The name of the compiler that makes a cell's code on another CPU; None where the engine's own does."""
+    if cell.arch is None or cell.arch == engine.arch:
+        return None
+    return environ.get("NVCC_CCBIN") or f"{cell.arch}-linux-gnu-g++"
 
 
 def reason_against(
@@ -93,8 +110,8 @@ def reason_against(
     """Why no toolchain can be had here for a cell; None if one can. Downloads nothing."""
     try:
         check_targets(cell)
-        host_compiler(environ)
-        _, refusal = _system(choice, cell, environ, usual)
+        host_compiler(environ, name=cross_compiler(cell, HOST, environ))
+        _, refusal = _system(choice, cell, environ, usual, HOST)
         if refusal is not None and choice == "system":
             raise refusal
         if refusal is not None and not on_pypi(_release(cell)):
@@ -131,7 +148,7 @@ def _release(cell: Cell) -> str:
 
 
 def _system(
-    choice: Choice, cell: Cell, environ: Mapping[str, str], usual: Path
+    choice: Choice, cell: Cell, environ: Mapping[str, str], usual: Path, engine: Engine
 ) -> tuple[Nvcc | None, BuildError | None]:
     """The machine's nvcc, and why it will not do for the cell, if it will not."""
     release = _release(cell)
@@ -139,7 +156,7 @@ def _system(
         return None, None
     remedy = f"set CUDA_HOME to a CUDA {release} toolkit" + (", or take --toolchain pypi" if on_pypi(release) else "")
     try:
-        nvcc = system_nvcc(environ, usual)
+        nvcc = system_nvcc(environ, usual, engine=engine)
     except BuildError as error:
         return None, error
     if nvcc is None:
@@ -163,77 +180,103 @@ def _not_on_pypi(cell: Cell, refusal: BuildError | None) -> BuildError:
     )
 
 
-def _from_pypi(release: str, host: HostCompiler, environ: Mapping[str, str], notify: Notify) -> Path:
-    place = cache_root(environ) / "toolkits" / f"cuda-{release}-{platform.machine()}"
-    inner = Path("nvidia") / f"cu{toolkit(release).version[0]}"
+@dataclass(frozen=True)
+class _Maker:
+    """Makes what is missing, in fatwheel's cache: downloads on this machine, compiling where the engine is."""
 
-    def make(temporary: Path) -> None:
-        scratch = temporary / ".scratch"
+    engine: Engine
+    environ: Mapping[str, str]
+    notify: Notify
+    patience: Patience
+
+    @property
+    def folder(self) -> Path:
+        return cache_root(self.environ) / "toolkits"
+
+    def toolkit(self, release: str) -> Path:
+        """A CUDA_HOME of PyPI's wheels."""
+        arch = self.engine.arch
+        place = self.folder / f"cuda-{release}-{arch}"
+        inner = Path("nvidia") / f"cu{toolkit(release).version[0]}"
+
+        def make(temporary: Path) -> None:
+            what = f"CUDA {release} from PyPI (some 120 MB, once)"
+            self._fetch(temporary, f"cuda-toolkit[nvcc,cccl,cudart]=={release}.*", arch, what)
+            home = temporary / inner
+            if not (home / "bin" / "nvcc").is_file():
+                raise BuildError(
+                    f"PyPI's CUDA {release} came without {inner}/bin/nvcc",
+                    remedy="set CUDA_HOME to a toolkit of your own",
+                )
+            _complete(home)
+            nvcc = describe(home, self.environ, "PyPI", engine=self.engine)
+            if nvcc.release != release:
+                raise BuildError(
+                    f"PyPI's cuda-toolkit {release} holds nvcc {nvcc.version}",
+                    remedy="set CUDA_HOME to a toolkit of your own",
+                )
+
+        return self._once(place, make, _TOOLKIT_ROOM, f"CUDA {release}") / inner
+
+    def libraries(self, release: str, arch: str, home: Path) -> Path:
+        """The CUDA runtime to link with for another CPU: the toolkit's own, else PyPI's."""
+        own = home / "targets" / _TARGET_FOLDERS[arch] / "lib"
+        if self.engine.has(own / "libcudart_static.a"):
+            return own
+        major = toolkit(release).version[0]
+        name = "nvidia-cuda-runtime" if major >= _PYPI_SINCE else f"nvidia-cuda-runtime-cu{major}"
+        place = self.folder / f"cudart-{release}-{arch}"
+
+        def make(temporary: Path) -> None:
+            what = f"CUDA {release}'s runtime for {arch} from PyPI (3 MB, once)"
+            self._fetch(temporary, f"{name}=={release}.*", arch, what, deps=False)
+
+        made = self._once(place, make, _RUNTIME_ROOM, f"CUDA {release}'s runtime for {arch}")
+        found = next(made.glob("nvidia/**/libcudart_static.a"), None)
+        if found is None:
+            raise BuildError(f"PyPI's {name} {release} for {arch} holds no libcudart_static.a")
+        return found.parent
+
+    def stubs(self, home: Path, host: HostCompiler, arch: str) -> Path:
+        """The toolkit's own stubs where they are for this CPU, else fatwheel's."""
+        if arch == self.engine.arch:
+            for folder in (home / "lib64" / "stubs", home / "lib" / "stubs"):
+                if self.engine.has(folder / "libcuda.so"):
+                    return folder
+        place = self.folder / f"stubs-{arch}"
+        return self._once(place, lambda temporary: self._stub(temporary, host), 1_000_000, "a stub")
+
+    def _stub(self, folder: Path, host: HostCompiler) -> None:
+        """An empty library of the driver's name: linking asks for -lcuda, and a build machine has no driver."""
+        command = [host.path, "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(folder / "libcuda.so"), "-x", "c",
+                   "/dev/null"]  # fmt: skip
+        answer = self.engine.ask(command, env=self.environ, cwd=folder)
+        if answer.status != 0:
+            said = " / ".join(answer.tail.splitlines()[-3:])
+            raise BuildError(f"the host compiler cannot make a library: {said}", remedy=f"check {host.path} by hand")
+
+    def _fetch(self, target: Path, requirement: str, arch: str, what: str, *, deps: bool = True) -> None:
+        """Unpack wheels into a folder, for any CPU."""
+        scratch = target / ".scratch"
         scratch.mkdir()
-        clean = clean_python(environ)
+        clean = clean_python(self.environ)
+        foreign = [f"--platform={tag}_{arch}" for tag in _PLATFORM_TAGS] if arch != platform.machine() else []
         run_pip(
             own_pip(scratch, clean),
-            ["install", "--quiet", "--no-compile", "--only-binary=:all:", "--target", str(temporary),
-             f"cuda-toolkit[nvcc,cccl,cudart]=={release}.*"],
-            what=f"CUDA {release} from PyPI (some 120 MB, once)",
-            environ=clean,
-            cwd=scratch,
-            notify=notify,
+            ["install", "--quiet", "--no-compile", "--only-binary=:all:", "--target", str(target), *foreign,
+             *([] if deps else ["--no-deps"]), requirement],
+            what=what, environ=clean, cwd=scratch, notify=self.notify, patience=self.patience,
         )  # fmt: skip
-        home = temporary / inner
-        if not (home / "bin" / "nvcc").is_file():
-            raise BuildError(
-                f"PyPI's CUDA {release} came without {inner}/bin/nvcc", remedy="set CUDA_HOME to a toolkit of your own"
-            )
-        _complete(home, host, environ)
-        nvcc = describe(home, environ, "PyPI")
-        if nvcc.release != release:
-            raise BuildError(
-                f"PyPI's cuda-toolkit {release} holds nvcc {nvcc.version}",
-                remedy="set CUDA_HOME to a toolkit of your own",
-            )
         shutil.rmtree(scratch)
 
-    return made_once(place, make, needs=_TOOLKIT_ROOM, what=f"CUDA {release}", notify=notify) / inner
+    def _once(self, place: Path, make: Callable[[Path], None], needs: int, what: str) -> Path:
+        return made_once(place, make, needs=needs, what=what, notify=self.notify)
 
 
-def _complete(home: Path, host: HostCompiler, environ: Mapping[str, str]) -> None:
-    """What NVIDIA's wheels lack for a CUDA_HOME: lib64, libcudart.so, and a libcuda.so to link against."""
+def _complete(home: Path) -> None:
+    """What NVIDIA's wheels lack for a CUDA_HOME: lib64, and a libcudart.so."""
     if not (home / "lib64").exists():
         (home / "lib64").symlink_to("lib")
     link = home / "lib" / "libcudart.so"
     if not link.exists():
         link.symlink_to(next(home.glob("lib/libcudart.so.*")).name)
-    _stub_libcuda(home / "lib" / "stubs", host, environ)
-
-
-def _stub_libcuda(folder: Path, host: HostCompiler, environ: Mapping[str, str]) -> None:
-    """An empty library of the driver's name: linking asks for -lcuda, and a build machine has no driver."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [
-        host.path,
-        "-shared",
-        "-Wl,-soname,libcuda.so.1",
-        "-o",
-        str(folder / "libcuda.so"),
-        "-x",
-        "c",
-        "/dev/null",
-    ]
-    output = bytearray()
-    if run_group(command, env=environ, cwd=folder, sink=output.extend) != 0:
-        said = output.decode(errors="replace").strip().splitlines()[-3:]
-        raise BuildError(
-            f"the host compiler cannot make a library: {' / '.join(said)}", remedy=f"check {host.path} by hand"
-        )
-
-
-def _stubs(home: Path, host: HostCompiler, environ: Mapping[str, str], notify: Notify) -> Path:
-    """The toolkit's own stubs, else fatwheel's."""
-    for folder in (home / "lib64" / "stubs", home / "lib" / "stubs"):
-        if (folder / "libcuda.so").exists():
-            return folder
-    place = cache_root(environ) / "toolkits" / f"stubs-{platform.machine()}"
-    return made_once(
-        place, lambda temporary: _stub_libcuda(temporary, host, environ), needs=1_000_000, what="a stub", notify=notify
-    )

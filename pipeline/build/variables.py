@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pipeline.declaration.model import Package
 from pipeline.declaration.templates import axis_fields, fill
 from pipeline.errors import BuildError, UsageError
 from pipeline.pythons import clean_python
+from pipeline.records.build import Parallelism
 from pipeline.records.plan import Cell
 from pipeline.resources import scripts
 from pipeline.targets import parse_target, render, toolkit
@@ -34,6 +34,8 @@ def command_fields(
     report: Path,
     python: Path,
     modules: Sequence[str] | None,
+    parallel: Parallelism,
+    launcher: str = "",
 ) -> dict[str, str]:
     """The value of every field that a build command may use. Raises `UsageError` for a target it cannot spell."""
     version = Version(cell.version)
@@ -55,7 +57,9 @@ def command_fields(
         "python": str(python),
         "scripts": str(scripts()),
         "modules": ",".join(modules or ()),
-        "jobs": str(len(os.sched_getaffinity(0))),
+        "jobs": str(parallel.jobs),
+        "nvcc_threads": str(parallel.nvcc_threads),
+        "launcher": launcher,
     }
 
 
@@ -71,30 +75,43 @@ def environment_variables(
     temporary: Path,
     epoch: int,
 ) -> dict[str, str]:
-    """The environment of a build command: this process's without secrets, then the toolchain's, then the package's.
+    """The environment of a build command: what is there without secrets, then the toolchain's, then the package's.
 
     ``stand_ins`` holds libraries that keep to the glibc floor. ``temporary`` becomes TMPDIR, so that what a command
-    leaves there goes with the build; ``epoch`` is SOURCE_DATE_EPOCH in seconds. Raises `BuildError` if the toolkit does
-    not know the compression mode.
+    leaves there goes with the build; ``epoch`` is SOURCE_DATE_EPOCH in seconds. MAX_JOBS (PyTorch's),
+    CMAKE_BUILD_PARALLEL_LEVEL and CMake's launchers follow the fields, where nobody set them. Raises `BuildError` if
+    the toolkit does not know the compression mode.
     """
     found = {name: value for name, value in clean_python(environ).items() if not _secret(declaration, name)}
     paths = [str(Path(values["python"]).parent)]
+    folders = [stand_ins] if stand_ins is not None else []
     if toolchain is not None:
         paths.append(str(toolchain.home / "bin"))
         found |= {"CUDA_HOME": str(toolchain.home), "CUDA_PATH": str(toolchain.home)}
         found["LIBRARY_PATH"] = _joined(":", str(toolchain.stubs), environ.get("LIBRARY_PATH"))
-    if stand_ins is not None:  # LIBRARY_PATH would not do: the linker looks there after the system's own folders
+        if toolchain.libraries is not None:  # a cross compiler does not read LIBRARY_PATH
+            folders += [toolchain.libraries, toolchain.stubs]
+            found |= {"NVCC_CCBIN": toolchain.host.path, "CXX": toolchain.host.path}
+    if folders:  # LIBRARY_PATH would not do: the linker looks there after the system's own folders
+        flags = " ".join(f"-L{folder}" for folder in folders)
         for name in ("NVCC_PREPEND_FLAGS", "LDFLAGS"):
-            found[name] = _joined(" ", f"-L{stand_ins}", environ.get(name))
+            found[name] = _joined(" ", flags, environ.get(name))
     found |= {
         "PATH": ":".join([*paths, found["PATH"]]),
         "TMPDIR": str(temporary),
         "SOURCE_DATE_EPOCH": str(epoch),
     }
+    for name in ("MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL"):
+        found.setdefault(name, values["jobs"])
+    if values["launcher"]:
+        for language in ("C", "CXX", "CUDA"):
+            found.setdefault(f"CMAKE_{language}_COMPILER_LAUNCHER", values["launcher"])
     flags = compression_flag(declaration, cell)
     if flags:
         found["NVCC_APPEND_FLAGS"] = _joined(" ", environ.get("NVCC_APPEND_FLAGS"), flags)
-    return found | {name: fill(template, values) for name, template in package.build.env.items()}
+    own = {name: fill(template, values) for name, template in package.build.env.items()}
+    empty = {name for name, template in package.build.env.items() if template == "{launcher}" and not own[name]}
+    return {name: value for name, value in (found | own).items() if name not in empty}
 
 
 def compression_flag(declaration: Declaration, cell: Cell) -> str:

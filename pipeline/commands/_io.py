@@ -32,8 +32,9 @@ toolchain_option: Callable[[Any], Any] = click.option(
     "--toolchain", default="auto", show_default=True, help="Which CUDA toolkit: auto, system or pypi."
 )
 date_option: Callable[[Any], Any] = click.option(
-    "--date", default=None, metavar="YYYYMMDD", help="The day of a nightly; today in UTC if not given."
-)
+    "--date", default=None, metavar="YYYYMMDD", envvar="FATWHEEL_DATE",
+    help="The day of a nightly; today in UTC if not given.",
+)  # fmt: skip
 
 
 def echo_json(value: Record | Sequence[Record] | dict[str, Any]) -> None:

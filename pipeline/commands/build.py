@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from pipeline.commands._io import (
+    date_option,
     echo_json,
-    echo_table,
     engine_option,
     json_option,
     matrix_option,
     say,
-    size,
     toolchain_option,
 )
 
-if TYPE_CHECKING:
-    from pipeline.declaration import Declaration
-    from pipeline.errors import PipelineError
-    from pipeline.records.build import BuildRecord
-    from pipeline.records.plan import Cell
+
+def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """A time with its unit, as in matrix.yaml, in seconds."""
+    from pydantic_core import PydanticCustomError
+
+    from pipeline.declaration.values import duration
+
+    try:
+        return None if value is None else duration(value)
+    except PydanticCustomError as error:
+        raise click.BadParameter(
+            f"'{value}' is not a duration: write it like 90 min, 6 h or 30 s", ctx, parameter
+        ) from error
+
+
+_COUNT = click.IntRange(min=1)
 
 
 @click.command(help="Build cells into wheels.")
@@ -32,117 +40,108 @@ if TYPE_CHECKING:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Where wheels go."
 )
+@click.option(
+    "--channel", "-c", default=None, envvar="FATWHEEL_CHANNEL", show_envvar=True,
+    help="Whose version the wheel bears: nightly gives .devYYYYMMDD. By default the first that has the cell.",
+)  # fmt: skip
+@date_option
 @engine_option
+@click.option("--image", default=None, help="The container image, in the place of the declared one.")
+@click.option("--network", default=None, envvar="FATWHEEL_NETWORK", help="The container's network: host, none ...")
+@click.option("--volume", "volumes", multiple=True, metavar="SRC:DST[:ro]", help="One more volume of the container.")
 @toolchain_option
 @click.option("--modules", metavar="A,B", default="", help="Build only these modules: a slice, which is not released.")
+@click.option("--fake-size", metavar="BYTES", type=_COUNT, help="Make placeholders of this size instead.")
+@click.option("--parallel", "-j", metavar="N", type=_COUNT, default=1, help="Build so many cells side by side.")
+@click.option("--jobs", metavar="N", type=_COUNT, envvar="FATWHEEL_JOBS", help="Compilers side by side in a build.")
+@click.option("--nvcc-threads", metavar="N", type=_COUNT, help="Threads of each nvcc.")
 @click.option(
-    "--fake-size", metavar="BYTES", type=click.IntRange(min=1), help="Make placeholders of this size instead."
+    "--silence", metavar="TIME", callback=_time, help="End a build that prints nothing for so long, as 90 min."
 )
+@click.option("--time-limit", metavar="TIME", callback=_time, help="End a build that takes longer, as 5 h.")
+@click.option(
+    "--cache", default="auto", envvar="FATWHEEL_COMPILER_CACHE", show_default=True, show_envvar=True,
+    help="sccache: auto, off, read, write.",
+)  # fmt: skip
+@click.option("--beside", type=_COUNT, default=1, hidden=True)
 @json_option
+@click.pass_context
 def command(  # noqa: PLR0917  (click passes them by name)
+    ctx: click.Context,
     cell: str,
     matrix: Path,
     output: Path,
+    channel: str | None,
+    date: str | None,
     engine: str,
+    image: str | None,
+    network: str | None,
+    volumes: tuple[str, ...],
     toolchain: str,
     modules: str,
     fake_size: int | None,
+    parallel: int,
+    jobs: int | None,
+    nvcc_threads: int | None,
+    silence: float | None,
+    time_limit: float | None,
+    cache: str,
+    beside: int,
     as_json: bool,
 ) -> None:
     """CELL is an id or a glob. A cell that fails does not keep the others from being built; the end names all."""
-    from pipeline.build.engine import engine_named
+    from pipeline.build.compilercache import mode_named
+    from pipeline.build.engine import Choice
+    from pipeline.build.job import Tuning
+    from pipeline.build.pip import Patience
     from pipeline.build.station import build_cell
     from pipeline.build.toolchain import choice_named
+    from pipeline.commands import _build
     from pipeline.declaration import load
-    from pipeline.errors import PipelineError
+    from pipeline.plan import channels
 
-    engine_named(engine)
+    choice = Choice(engine, image, None if engine == "host" else network, volumes)
     choice_named(toolchain)
+    mode = mode_named(cache)
     declaration = load(matrix)
-    wanted = _cells(declaration, cell)
-    records: list[BuildRecord] = []
-    failed: list[tuple[Cell, PipelineError]] = []
-    for one in wanted:
-        try:
-            record = build_cell(
-                declaration,
-                one,
-                output,
-                engine=engine,
-                toolchain=toolchain,
-                modules=[name for name in modules.split(",") if name] or None,
-                fake_size=fake_size,
+    wanted = _build.cells_named(declaration, cell, channel, date)
+    if parallel > 1 and len(wanted) > 1:
+        count = min(parallel, len(wanted))
+        found = _build.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, say)
+    else:
+        waits = [found.wait for name, found in channels(declaration).items() if name == channel]
+        window = next(iter(waits), None) or 0.0
+        tuning = Tuning(jobs, nvcc_threads, silence, time_limit, mode, Patience(window=window), beside)
+        found = _build.in_turn(
+            wanted,
+            lambda one: build_cell(
+                declaration, one, output, engine=choice, toolchain=toolchain,
+                modules=[name for name in modules.split(",") if name] or None, fake_size=fake_size, tuning=tuning,
                 notify=say,
-            )
-        except PipelineError as error:
-            failed.append((one, error))
-            if len(wanted) > 1:
-                say(f"{one.id} failed: {error}")
-        else:
-            records.append(record)
-    if as_json and _is_glob(cell):
-        echo_json(records)
-    elif as_json and records:
-        echo_json(records[0])
-    elif records:
-        _show(records, output)
-    _judge(failed, len(wanted))  # last: what was built is shown in any case
+            ),
+            say,
+        )  # fmt: skip
+    if beside == 1:
+        _build.summarise(found, say)
+    if as_json and _build.is_glob(cell):
+        echo_json(found.records)
+    elif as_json and found.records:
+        echo_json(found.records[0])
+    elif found.records:
+        _build.show(found.records, output)
+    _build.judge(found.failed, len(wanted))  # last: what was built is shown in any case
 
 
-def _cells(declaration: Declaration, text: str) -> list[Cell]:
-    """The cell of an id, or those that a glob matches in any channel. Raises `UsageError` if there is none."""
-    import fnmatch
-
-    from pipeline.plan import cell, channels, make_plan, unknown_cell
-
-    if not _is_glob(text):
-        return [cell(declaration, text)]
-    known = {one.id: one for name in reversed(channels(declaration)) for one in make_plan(declaration, name).cells}
-    found = [one for one in known.values() if fnmatch.fnmatchcase(one.id, text)]
-    if not found:
-        raise unknown_cell(text, list(known))
+def _again(ctx: click.Context) -> list[str]:
+    """The options of this call for a call of each cell by itself."""
+    left_out = {"cell", "parallel", "beside", "as_json"}
+    found: list[str] = []
+    for option in ctx.command.params:
+        value = ctx.params[str(option.name)]
+        if option.name in left_out or value is None:
+            continue
+        flag = max(option.opts, key=len)
+        values = value if isinstance(value, tuple) else (value,)
+        for one in values:
+            found += [flag, f"{one:g} s" if option.callback is _time else str(one)]
     return found
-
-
-def _is_glob(text: str) -> bool:
-    return not set("*?[").isdisjoint(text)
-
-
-def _show(records: Sequence[BuildRecord], output: Path) -> None:
-    for record in records:
-        for row in record.left_out[:_SHOWN]:
-            click.echo(f"{record.cell.id}: {row.name} is left out: {row.reason}")
-        if len(record.left_out) > _SHOWN:
-            click.echo(f"{record.cell.id}: {len(record.left_out) - _SHOWN} more are left out; the record names them")
-    echo_table(
-        ["cell", "modules", "left out", "size", "seconds"],
-        [
-            (
-                record.cell.id,
-                str(len(record.modules)) if record.modules else "-",
-                str(len(record.left_out)) if record.left_out else "-",
-                size(record.bytes),
-                "-" if record.seconds is None else f"{record.seconds:.0f}",
-            )
-            for record in records
-        ],
-        right=(1, 2, 3, 4),
-    )
-    for record in records:
-        click.echo(output / record.wheel)
-
-
-_SHOWN = 5  # left-out modules that are named for each wheel
-
-
-def _judge(failed: Sequence[tuple[Cell, PipelineError]], count: int) -> None:
-    from pipeline.errors import BuildError
-
-    if not failed:
-        return
-    if count == 1:
-        raise failed[0][1]
-    lines = "".join(f"\n  {cell.id}: {error.what.splitlines()[0]}" for cell, error in failed)
-    raise BuildError(
-        f"{len(failed)} of {count} cells failed:{lines}", remedy="build them again one by one, by their ids"
-    )

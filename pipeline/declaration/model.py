@@ -14,6 +14,7 @@ from pipeline.declaration.values import (
     Capabilities,
     ChannelName,
     Dependency,
+    Duration,
     Glibc,
     IdPrefix,
     Label,
@@ -70,6 +71,19 @@ class Build(Model):
     suffix_from: int | None = Field(
         None, ge=1, description="From this major on, every target must have an a or f: the sources need it there."
     )
+    cross: bool = Field(
+        False,
+        description="Whether the command can build for another CPU: it gives {arch} and NVCC_CCBIN to the compilers.",
+    )
+    split: bool = Field(
+        False, description="Build once for all GPU targets of a CUDA label and CPU, and divide that into the wheels."
+    )
+    disk: Bytes | None = Field(None, description="Free space that a build needs, checked before it starts.")
+    job_memory: Bytes | None = Field(
+        None, description="Memory that one compiler thread needs; decides {jobs}. By default 2 GiB."
+    )
+    silence: Duration | None = Field(None, description="A build that prints nothing for so long is ended; 90 min.")
+    time_limit: Duration | None = Field(None, description="A build that takes longer is ended.")
 
 
 class Smoke(Model):
@@ -212,6 +226,9 @@ class Channel(Model):
         "complete", description="complete: published only whole. partial: published with what passed."
     )
     immutable: bool = Field(False, description="Whether the repository has immutable releases.")
+    wait: Duration | None = Field(
+        None, description="For so long a build waits for a requirement that the index does not have yet."
+    )
     retention: Retention | None = None
 
 

@@ -10,6 +10,7 @@ COMMAND_FIELDS: frozenset[str] = frozenset(
     {
         "targets", "covers", "local", "version", "full_version", "dev", "family", "cuda", "toolkit", "arch",
         "out", "source", "report", "python", "scripts", "modules", "jobs",
+        "nvcc_threads", "launcher",
     }
 )  # fmt: skip
 # What names, labels and tags may use beside the axes.

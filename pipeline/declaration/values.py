@@ -75,6 +75,17 @@ def _bytes(value: Any) -> int:
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
+_SPANS = {"S": 1, "MIN": 60, "H": 3600}
+
+
+def duration(value: Any) -> float:
+    """Seconds of a duration as people write it: 90 s, 45 min, 6 h. Raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", value) if isinstance(value, str) else None
+    if not match or not float(match[1]):
+        raise wrong(f"'{value}' is not a duration", "write it with its unit, like 90 min, 6 h or 30 s")
+    return float(match[1]) * _SPANS[match[2].upper()]
+
+
 def _share(value: Any) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
     if not match:
@@ -84,11 +95,13 @@ def _share(value: Any) -> float:
 
 _LIST = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 _SIZE = WithJsonSchema({"type": "string", "examples": ["2 GiB"]})
+_SPAN = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(s|min|h)$", "examples": ["90 min"]})
 _PERCENT = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$"})
 
 Targets = Annotated[tuple[Target, ...], BeforeValidator(read_targets), _LIST]
 Capabilities = Annotated[tuple[Capability, ...], BeforeValidator(read_capabilities), _LIST]
 Bytes = Annotated[int, BeforeValidator(_bytes), _SIZE]
+Duration = Annotated[float, BeforeValidator(duration), _SPAN]
 Share = Annotated[float, BeforeValidator(_share), _PERCENT]
 PublicVersion = Annotated[str, AfterValidator(_version)]
 Release = Annotated[str, AfterValidator(_release), Field(json_schema_extra={"enum": list(toolkits())})]

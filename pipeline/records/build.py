@@ -15,6 +15,32 @@ class Toolchain(Record):
     host_compiler: str | None  # first line of `g++ --version`
 
 
+class Image(Record):
+    """The container image that a build ran in, as it was named and as it was."""
+
+    name: str
+    digest: str | None  # sha256:...
+
+
+class Parallelism(Record):
+    """How many compilers ran side by side, with how many threads each, and why so many."""
+
+    jobs: int
+    nvcc_threads: int = 1
+    reason: str = ""
+
+
+class CompilerCache(Record):
+    """What a compiler cache did. ``errors``: compilations and reads of it that failed; ``reason``: why, or why not."""
+
+    mode: str  # read, write
+    kind: str  # local, s3 ...
+    hits: int = 0
+    misses: int = 0
+    errors: int = 0
+    reason: str = ""
+
+
 class BuiltModule(Record):
     """One library in the wheel, as the build command reported it."""
 
@@ -43,5 +69,9 @@ class BuildRecord(Record):
     slice: list[str] | None = None
     modules: list[BuiltModule] = []
     left_out: list[LeftOut] = []
+    image: Image | None = None
+    parallel: Parallelism | None = None
+    peak_memory: int | None = None  # bytes that the build's processes took together, by samples; null: not seen
+    cache: CompilerCache | None = None  # null: none was used
     placeholder: bool = False  # made by a fake build: no code in it
     seconds: float | None = None  # wall time of the build command

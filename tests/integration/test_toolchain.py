@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.processes import run_group
 from pipeline.build.toolchain import resolve
+from pipeline.processes import run_group
 from pipeline.wheels.inventory import read_inventory
 from tests.unit.build.samples import cell, environment, fake_nvcc
 

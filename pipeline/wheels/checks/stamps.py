@@ -109,7 +109,8 @@ def _file(subject: Subject, member: str) -> Iterator[Finding]:
     bare = _version(text.strip())
     versions = [bare] if bare is not None else [v for v in map(_version, VERSION_SAID.findall(text)) if v is not None]
     listed = [
-        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found)) for found in TARGETS_SAID.findall(text)
+        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found))
+        for found in TARGETS_SAID.findall(text)
     ]
     if not versions and not listed:
         what = "neither a version nor a list of targets can be read in it"

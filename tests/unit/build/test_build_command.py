@@ -104,7 +104,10 @@ def test_an_unknown_cell_names_what_was_meant(fatwheel, text):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--engine", "podman", "does not run builds in podman yet"),
+        ("--volume", "cuda", "is not a volume"),
+        ("--image", "debian", "image, network and volumes are for containers"),
+        ("--silence", "90", "write it like 90 min, 6 h or 30 s"),
+        ("--cache", "on", "choose one of: auto, off, read, write"),
         ("--engine", "dockr", "choose one of: host, docker, podman"),
         ("--toolchain", "conda", "choose one of: auto, system, pypi"),
         ("--modules", "rope", "cannot be built as a slice"),

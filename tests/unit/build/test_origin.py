@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.build import origin
+from pipeline.build.workplace import Workplace
 from pipeline.declaration import parse
 from pipeline.errors import BuildError
 from tests.unit.build.samples import environment
@@ -34,7 +35,7 @@ def sources(folder, source, **environ):
     work = folder / "work"
     work.mkdir()
     environ = environment(folder / "cache", **environ)
-    return origin.sources(declaration, declaration.packages[0], work, environ=environ, notify=lambda _: None)
+    return origin.sources(declaration, declaration.packages[0], Workplace(work), environ=environ, notify=lambda _: None)
 
 
 def git(folder, *arguments):

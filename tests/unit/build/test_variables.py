@@ -1,5 +1,6 @@
 """What a build command is told: its fields, its environment, and what stays out of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pipeline.build.variables import command_fields, compression_flag, environme
 from pipeline.declaration import parse
 from pipeline.errors import BuildError, UsageError
 from pipeline.plan import cell, make_plan
+from pipeline.records.build import Parallelism
 
 TEXT = """
 version: "0.6.13"
@@ -41,16 +43,16 @@ def declared(spelling="flashinfer", toolkit="13.0", compress=", compress: size")
     return parse(TEXT.format(spelling=spelling, toolkit=toolkit, compress=compress), Path("matrix.yaml"))
 
 
-def fields(declaration, wanted, modules=None):
+def fields(declaration, wanted, modules=None, launcher=""):
     return command_fields(
         wanted, declaration.packages[0], out=Path("/o"), source=Path("/s"), report=Path("/r"),
-        python=Path("/env/bin/python"), modules=modules,
+        python=Path("/env/bin/python"), modules=modules, parallel=Parallelism(jobs=3), launcher=launcher,
     )  # fmt: skip
 
 
-def variables(declaration, environ, toolchain=TOOLS, stand_ins=None):
+def variables(declaration, environ, toolchain=TOOLS, stand_ins=None, launcher=""):
     wanted = cell(declaration, "cu130-x86_64-sm9x")
-    values = fields(declaration, wanted)
+    values = fields(declaration, wanted, launcher=launcher)
     return environment_variables(
         declaration, wanted, declaration.packages[0], values, environ=environ, toolchain=toolchain,
         stand_ins=stand_ins, temporary=Path("/t"), epoch=7,
@@ -130,3 +132,17 @@ def test_stand_ins_for_old_glibc_libraries_come_first_for_every_linker():
     found = variables(declared(), {"PATH": "/bin", "LDFLAGS": "-s"}, stand_ins=Path("/floor"))
     assert found["LDFLAGS"] == "-L/floor -s"
     assert found["NVCC_PREPEND_FLAGS"] == "-L/floor"
+
+
+def test_jobs_and_launchers_reach_those_that_do_not_ask_for_them():
+    found = variables(declared(), {"CMAKE_BUILD_PARALLEL_LEVEL": "1"}, launcher="/cached")
+    assert (found["MAX_JOBS"], found["CMAKE_BUILD_PARALLEL_LEVEL"]) == ("3", "1")
+    assert found["CMAKE_CUDA_COMPILER_LAUNCHER"] == "/cached"
+    assert "CMAKE_CXX_COMPILER_LAUNCHER" not in variables(declared(), {})
+
+
+def test_a_cross_compiler_gets_the_runtime_of_the_other_cpu():
+    tools = replace(TOOLS, libraries=Path("/arm"))
+    found = variables(declared(), {"PATH": "/bin"}, toolchain=tools)
+    assert (found["NVCC_CCBIN"], found["CXX"]) == ("/g++", "/g++")
+    assert found["NVCC_PREPEND_FLAGS"] == "-L/arm -L/stubs"

@@ -1,0 +1,89 @@
+"""Files of a tree that repeat the version or the targets are made to agree with METADATA and the cell."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from pipeline.errors import BuildError
+from pipeline.records.base import write_atomically
+from pipeline.records.plan import Cell
+from pipeline.targets import Target, parse_target
+from pipeline.wheels.checks.stamps import TARGETS_SAID, VERSION_SAID
+
+_TOKEN = re.compile(r"(?:sm|compute)_?[0-9]+[af]?|[0-9][0-9a-zA-Z_.+-]*")
+
+
+def restamp(tree: Path, patterns: Sequence[str], cell: Cell) -> list[str]:
+    """Rewrite the files that the patterns name; which of them changed, as members. Raises `BuildError` for no file."""
+    changed: list[str] = []
+    members = {path.relative_to(tree).as_posix(): path for path in tree.rglob("*") if path.is_file()}
+    for pattern in patterns:
+        found = sorted(name for name in members if fnmatch.fnmatchcase(name, pattern))
+        if not found:
+            raise BuildError(
+                f"the build left no {pattern}, which `stamp` names",
+                where=cell.id,
+                remedy="have the command write it, or take it off `stamp`",
+            )
+        for name in found:
+            before = members[name].read_bytes()
+            after = stamped(before.decode("utf-8", "surrogateescape"), cell).encode("utf-8", "surrogateescape")
+            if after != before:
+                write_atomically(members[name], after)
+                changed.append(name)
+    return changed
+
+
+def stamped(text: str, cell: Cell) -> str:
+    """A text with the cell's version and targets in the place of those that it says."""
+    if _is_version(text.strip()):
+        return text.replace(text.strip(), cell.full_version)
+
+    def version(match: re.Match[str]) -> str:
+        return _put(match, cell.full_version) if _is_version(match[1]) else match[0]
+
+    text = VERSION_SAID.sub(version, text)
+    if not cell.targets:
+        return text
+    targets = [parse_target(one) for one in cell.targets]
+    return TARGETS_SAID.sub(lambda match: _put(match, _listed(match[1], targets)), text)
+
+
+def _put(match: re.Match[str], value: str) -> str:
+    """What was matched, with another value for its group."""
+    start, end = match.start(1) - match.start(), match.end(1) - match.start()
+    return match[0][:start] + value + match[0][end:]
+
+
+def _listed(said: str, targets: Sequence[Target]) -> str:
+    """Targets in the form of what stood there: a list or one text, and each spelt as the first of them was."""
+    first = next(iter(_TOKEN.findall(said)), "9.0")
+    spelt = [_spelt(first, target) for target in targets]
+    opening, closing = said[0], said[-1]
+    if opening in "[(":
+        quote = "'" if "'" in said else '"'
+        quoted = [f"{quote}{one}{quote}" for one in spelt]
+        tail = "," if opening == "(" and len(quoted) == 1 else ""
+        return f"{opening}{', '.join(quoted)}{tail}{closing}"
+    between = re.search(r"[^\s\"'][ ,;]+(?=\S)", said[1:-1])
+    return f"{opening}{(between[0][1:] if between else ' ').join(spelt)}{closing}"
+
+
+def _spelt(like: str, target: Target) -> str:
+    prefix = re.match(r"(?:sm|compute)_?", like)
+    if prefix:
+        return f"{prefix[0]}{target.undotted}"
+    return str(target) if "." in like else target.undotted
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True

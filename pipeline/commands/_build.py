@@ -1,0 +1,231 @@
+"""Building many cells: one after the other or side by side, with what is shown and summed up at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.commands._io import echo_table, size
+
+if TYPE_CHECKING:
+    from pipeline.declaration import Declaration
+    from pipeline.errors import PipelineError
+    from pipeline.records.build import BuildRecord
+    from pipeline.records.plan import Cell
+
+SHOWN = 5  # left-out modules that are named for each wheel
+_GRACE = 30.0  # seconds that a build has to end itself and its container
+_SLOWEST = 10  # modules in the step summary
+
+Say = Callable[[str], None]
+One = Callable[["Cell"], "BuildRecord"]
+
+
+@dataclass
+class Outcome:
+    """What was built, and what failed with which error, in the order of the cells."""
+
+    records: list[BuildRecord] = field(default_factory=list)
+    failed: list[tuple[Cell, PipelineError]] = field(default_factory=list)
+
+
+def in_turn(cells: Sequence[Cell], build: One, say: Say) -> Outcome:
+    """One after the other; a cell that fails does not keep the next from being built."""
+    from pipeline.errors import PipelineError
+
+    found = Outcome()
+    for cell in cells:
+        try:
+            found.records.append(build(cell))
+        except PipelineError as error:
+            found.failed.append((cell, error))
+            if len(cells) > 1:
+                say(f"{cell.id} failed: {error}")
+    return found
+
+
+def side_by_side(cells: Sequence[Cell], count: int, arguments: Sequence[str], output: Path, say: Say) -> Outcome:
+    """So many at a time, each in a process of its own, whose lines begin with the cell's id.
+
+    ``arguments`` are those of ``fatwheel build`` after the cell. An interrupt ends them all.
+    """
+    from pipeline.processes import terminable
+
+    stop = Event()
+    answers: dict[str, tuple[int, str]] = {}
+    with terminable(), ThreadPoolExecutor(count) as pool:
+        waiting = {pool.submit(_child, cell, arguments, stop, say): cell for cell in cells}
+        try:
+            for done in as_completed(waiting):
+                answers[waiting[done].id] = done.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return _gathered(cells, answers, output)
+
+
+def _child(cell: Cell, arguments: Sequence[str], stop: Event, say: Say) -> tuple[int, str]:
+    """Build one cell in a process; its status, and what it said of its failure."""
+    from pipeline.processes import run_group
+
+    lines: list[str] = []
+    rest = bytearray()
+
+    def sink(chunk: bytes) -> None:
+        rest.extend(chunk)
+        *whole, last = bytes(rest).split(b"\n")
+        rest[:] = last
+        for line in whole:
+            text = line.decode(errors="replace")
+            lines.append(text)
+            del lines[:-200]
+            say(f"[{cell.id}] {text}")
+
+    def tick(_pid: int) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    root = str(Path(__file__).resolve().parents[2])
+    env = dict(os.environ)
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [root, env.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "pipeline", "build", cell.id, *arguments]
+    status = run_group(command, env=env, cwd=Path.cwd(), sink=sink, tick=tick, grace=_GRACE)
+    start = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].startswith("error:")), None)
+    words = lines[start:] if start is not None else lines[-3:]
+    return status, re.sub(r"^error: ", "", "\n".join(words))
+
+
+def _gathered(cells: Sequence[Cell], answers: dict[str, tuple[int, str]], output: Path) -> Outcome:
+    from pipeline.errors import BuildError, BuildTimeout, UsageError, VerificationError
+    from pipeline.records.build import BuildRecord
+
+    kinds: dict[int, type[PipelineError]] = {2: UsageError, 5: VerificationError, 124: BuildTimeout}
+    found = Outcome()
+    for cell in cells:
+        status, words = answers[cell.id]
+        if status == 0:
+            found.records.append(BuildRecord.read(output / f"{cell.wheel}.build.json"))
+        else:
+            found.failed.append((cell, kinds.get(status, BuildError)(words or f"ended with status {status}")))
+    return found
+
+
+def cells_named(declaration: Declaration, text: str, channel: str | None, date: str | None) -> list[Cell]:
+    """The cell of an id, or those that a glob matches: in one channel, else in any. Raises `UsageError` for none."""
+    import fnmatch
+
+    from pipeline.plan import cell, channels, make_plan, unknown_cell
+    from pipeline.plan.versions import parse_date
+
+    day = parse_date(date)
+    if not is_glob(text):
+        return [cell(declaration, text, channel, date=day)]
+    names = [channel] if channel else list(reversed(channels(declaration)))
+    known = {one.id: one for name in names for one in make_plan(declaration, name, date=day).cells}
+    found = [one for one in known.values() if fnmatch.fnmatchcase(one.id, text)]
+    if not found:
+        raise unknown_cell(text, list(known))
+    return found
+
+
+def is_glob(text: str) -> bool:
+    """Whether a text matches names rather than being one."""
+    return not set("*?[").isdisjoint(text)
+
+
+def show(records: Sequence[BuildRecord], output: Path) -> None:
+    """What was built, as a table, and where it is."""
+    for record in records:
+        for row in record.left_out[:SHOWN]:
+            click.echo(f"{record.cell.id}: {row.name} is left out: {row.reason}")
+        if len(record.left_out) > SHOWN:
+            click.echo(f"{record.cell.id}: {len(record.left_out) - SHOWN} more are left out; the record names them")
+    echo_table(
+        ["cell", "modules", "size", "seconds", "memory", "cache"],
+        [
+            (
+                record.cell.id,
+                str(len(record.modules)) if record.modules else "-",
+                size(record.bytes),
+                "-" if record.seconds is None else f"{record.seconds:.0f}",
+                "-" if record.peak_memory is None else size(record.peak_memory),
+                _cache(record),
+            )
+            for record in records
+        ],
+        right=(1, 2, 3, 4, 5),
+    )
+    for record in records:
+        if record.cache and record.cache.reason:
+            click.echo(f"{record.cell.id}: the compiler cache: {record.cache.reason}")
+    for record in records:
+        click.echo(output / record.wheel)
+
+
+def _cache(record: BuildRecord) -> str:
+    used = record.cache
+    return "-" if used is None else f"{used.hits} of {used.hits + used.misses}"
+
+
+def judge(failed: Sequence[tuple[Cell, PipelineError]], count: int) -> None:
+    """Raise what failed; of several, all by name."""
+    from pipeline.errors import BuildError
+
+    if not failed:
+        return
+    if count == 1:
+        raise failed[0][1]
+    lines = "".join(f"\n  {cell.id}: {error.what.splitlines()[0]}" for cell, error in failed)
+    raise BuildError(
+        f"{len(failed)} of {count} cells failed:{lines}", remedy="build them again one by one, by their ids"
+    )
+
+
+def summarise(found: Outcome, say: Say) -> None:
+    """On Actions, add what was built to the step summary."""
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not place:
+        return
+    try:
+        with Path(place).open("a", encoding="utf-8") as file:
+            file.write(markdown(found))
+    except OSError as error:
+        say(f"the step summary could not be written: {error.strerror}")
+
+
+def markdown(found: Outcome) -> str:
+    """The step summary: a row for each cell, and the modules that took longest."""
+    lines = [
+        "### Build",
+        "",
+        "| cell | wheel | size | seconds | jobs | peak memory | cache hits |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for one in found.records:
+        jobs = str(one.parallel.jobs) if one.parallel else "-"
+        seconds = "-" if one.seconds is None else f"{one.seconds:.0f}"
+        peak = "-" if one.peak_memory is None else size(one.peak_memory)
+        lines.append(
+            f"| {one.cell.id} | `{one.wheel}` | {size(one.bytes)} | {seconds} | {jobs} | {peak} | {_cache(one)} |"
+        )
+    lines += [f"| {cell.id} | failed: {_flat(error.what)} | | | | | |" for cell, error in found.failed]
+    timed = [(m.seconds, m.name, one.cell.id) for one in found.records for m in one.modules if m.seconds is not None]
+    if timed:
+        lines += ["", "| module | cell | seconds |", "|---|---|--:|"]
+        slowest = sorted(timed, reverse=True)[:_SLOWEST]
+        lines += [f"| {name} | {cell} | {seconds:.1f} |" for seconds, name, cell in slowest]
+    return "\n".join([*lines, ""]) + "\n"
+
+
+def _flat(text: str) -> str:
+    return text.splitlines()[0].replace("|", r"\|")
