@@ -231,7 +231,8 @@ class _Place:
         """Run the package's command. Raises `BuildError` with its last lines, and `BuildTimeout`."""
         job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
         tuning = self.wanted.tuning
-        cache = cache_for(tuning.cache, self.work, job.environ) if tools else None
+        asks = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
+        cache = cache_for(tuning.cache, self.work, job.environ) if tools or asks else None
         found = parallel.machine()
         share = self._share(found)
         values = command_fields(

@@ -2,10 +2,11 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 
 import pytest
 
-from pipeline.build.pip import make_venv, own_pip, run_pip
+from pipeline.build.pip import Patience, make_venv, own_pip, run_pip
 from pipeline.errors import BuildError
 from pipeline.pythons import clean_python
 from tests.unit.build.samples import environment, program
@@ -75,3 +76,49 @@ def test_another_pythons_packages_stay_out():
     clean = clean_python({"PYTHONPATH": "/x", "VIRTUAL_ENV": "/y", "PIP_TARGET": "/z", "PIP_INDEX_URL": "kept"})
     assert not {"PYTHONPATH", "VIRTUAL_ENV", "PIP_TARGET"} & set(clean)
     assert (clean["PIP_INDEX_URL"], clean["PYTHONNOUSERSITE"]) == ("kept", "1")
+
+
+def counted(tmp_path, text, after):
+    """A python whose pip fails with ``text`` so many times, and then does well."""
+    tries = tmp_path / "tries"
+    return program(
+        tmp_path / "python",
+        f"echo x >> {tries}; [ $(wc -l < {tries}) -gt {after} ] || {{ echo '{text}'; exit 1; }}",
+    ), tries
+
+
+def patient(tmp_path, python, patience):
+    waits = []
+    run_pip(
+        python, ["install", "x"], what="x", environ=environment(tmp_path), cwd=tmp_path, notify=lambda _: None,
+        patience=replace(patience, pause=waits.append),
+    )  # fmt: skip
+    return waits
+
+
+def test_a_network_that_fails_for_the_moment_is_tried_again(tmp_path):
+    python, _ = counted(tmp_path, "Connection reset by peer: NewConnectionError", 2)
+    assert patient(tmp_path, python, Patience(waits=(5.0, 30.0))) == [5.0, 30.0]
+
+
+def test_a_network_that_stays_away_ends_the_build(tmp_path):
+    python, tries = counted(tmp_path, "HTTP error: 503 Server Error", 9)
+    with pytest.raises(BuildError, match="the package index cannot be reached"):
+        patient(tmp_path, python, Patience(waits=(5.0, 30.0)))
+    assert tries.read_text() == "x\n" * 3
+
+
+def test_a_version_that_is_not_there_is_waited_for_only_within_the_window(tmp_path):
+    python, tries = counted(tmp_path, "ERROR: No matching distribution found for x", 2)
+    with pytest.raises(BuildError, match="no such version"):
+        patient(tmp_path, python, Patience())
+    tries.unlink()
+    assert patient(tmp_path, python, Patience(window=3600.0)) == [60.0, 60.0]
+
+
+def test_the_window_ends(tmp_path):
+    python, tries = counted(tmp_path, "ERROR: No matching distribution found for x", 99)
+    clock = iter([0.0, 50.0, 110.0, 170.0])
+    with pytest.raises(BuildError, match="no such version"):
+        patient(tmp_path, python, Patience(window=120.0, clock=lambda: next(clock)))
+    assert tries.read_text() == "x\n" * 3
