@@ -139,7 +139,7 @@ class Routes:
             return 200, self.shapes.asset(found[1], found[0])
         if found[1].state != UPLOADED:
             return NOT_FOUND
-        self.handler.more["location"] = f"{self.site.uploads_url}/blob/asset/{asset}"
+        self.handler.more["location"] = f"{self.site.storage_url}/blob/asset/{asset}"
         return 302, None
 
     def rename(self, asset: str) -> Answer:
@@ -192,7 +192,7 @@ class Routes:
             return NOT_FOUND
         if found.expired:
             return 410, error(410, "Artifact has expired")
-        self.handler.more["location"] = f"{self.site.uploads_url}/blob/artifact/{artifact}"
+        self.handler.more["location"] = f"{self.site.storage_url}/blob/artifact/{artifact}"
         return 302, None
 
     def _release(self, release: str) -> Release | None:

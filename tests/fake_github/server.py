@@ -1,4 +1,4 @@
-"""The HTTP side: an API and an uploads origin, both on loopback."""
+"""The HTTP side: an API, an uploads and a storage origin, all on loopback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHUNK = 1 << 20
 
 
 class Site:
-    """The whole fake: state, faults, limits and two listening servers. Use it as a context manager."""
+    """The whole fake: state, faults, limits and its listening servers. Use it as a context manager."""
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Site:
         self.limiter = Limiter(self.clock, **(limits or {}))
         self.token = token
         self.hashing = hashing
+        self.jealous = True  # the storage refuses whoever brings the token along
         self.slow = 0.0  # bytes a second that uploads are read at; 0 is no limit
         self.arrived: Callable[[dict[str, Any]], None] = lambda _entry: None  # called before a request is looked at
         self.answered: Callable[[dict[str, Any]], None] = lambda _entry: None  # called when its answer is out
@@ -55,24 +56,26 @@ class Site:
         self.most_concurrent = 0
         self._api = _Server(("127.0.0.1", ports[0]), Handler)
         self._uploads = self._api if enterprise else _Server(("127.0.0.1", ports[1]), Handler)
-        self._api.site = self._uploads.site = self
+        self._storage = _Server(("127.0.0.1", 0), Handler)
+        self._api.site = self._uploads.site = self._storage.site = self
         self.api_prefix, self.uploads_prefix = ("/api/v3", "/api/uploads") if enterprise else ("", "")
         if tls is not None:
-            for server in {self._api, self._uploads}:
+            for server in {self._api, self._uploads, self._storage}:
                 server.socket = tls.wrap_socket(server.socket, server_side=True)
         scheme = "http" if tls is None else "https"
         self.api_url = f"{scheme}://127.0.0.1:{self._api.server_port}{self.api_prefix}"
         self.uploads_url = f"{scheme}://127.0.0.1:{self._uploads.server_port}{self.uploads_prefix}"
+        self.storage_url = f"{scheme}://127.0.0.1:{self._storage.server_port}"
         self.shapes = Shapes(self.state, self.api_url, self.uploads_url)
 
     def __enter__(self) -> Self:
-        for server in {self._api, self._uploads}:
+        for server in {self._api, self._uploads, self._storage}:
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.going.set()
-        for server in {self._api, self._uploads}:
+        for server in {self._api, self._uploads, self._storage}:
             server.shutdown()
             server.server_close()
 
@@ -83,6 +86,10 @@ class Site:
     def is_upload(self, port: int, path: str) -> bool:
         """Whether a request came to the uploads origin."""
         return port == self._uploads.server_port and path.startswith(self.uploads_prefix)
+
+    def is_storage(self, port: int) -> bool:
+        """Whether a request came to the storage that assets and artifacts are read from."""
+        return port == self._storage.server_port
 
     def uploads(self) -> list[dict[str, Any]]:
         """The log of all uploads."""
@@ -137,16 +144,20 @@ class Handler(BaseHTTPRequestHandler):
         if parts.path.startswith("/_fake/"):
             self._control(parts.path.removeprefix("/_fake/"))
             return
-        self.route = parts.path.removeprefix(site.uploads_prefix if upload else site.api_prefix)
+        storage = site.is_storage(self.server.server_port)
+        prefix = "" if storage else site.uploads_prefix if upload else site.api_prefix
+        self.route = parts.path.removeprefix(prefix)
         with site.state.lock:
             site.state.log.append(self.entry)
         site.arrived(self.entry)
-        if self.route.startswith("/blob/") and upload:
+        if storage:
             self._blob()
         elif not self._authorised():
             self.answer(401, error(401, "Bad credentials"), drain=True)
         elif not site.limiter.primary():
             self.answer(403, error(403, "API rate limit exceeded"), drain=True)
+        elif parts.path in {"/graphql", "/api/graphql"}:
+            self._graphql()
         elif self.route == "/rate_limit":
             self.answer(200, {"resources": {}, "rate": {}})
         elif not self.route.startswith(f"/repos/{site.state.repository}"):
@@ -230,13 +241,22 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(status, document)
 
+    def _graphql(self) -> None:
+        """The one query that gh makes for a release: its number by its tag."""
+        asked = json.loads(b"".join(self.body(int(self.headers.get("content-length") or 0))) or b"{}")
+        tag = asked.get("variables", {}).get("tagName")
+        with self.site.state.lock:
+            found = next((one for one in self.site.state.releases.values() if one.tag == tag), None)
+        row = {"databaseId": found.id, "isDraft": found.draft} if found else None
+        self.answer(200, {"data": {"repository": {"release": row}}})
+
     def _blob(self) -> None:
         """The storage behind the redirects: like the real one it refuses a request that brings the token along."""
         self.entry["route"] = "blob"
-        if self.headers.get("authorization"):
+        if self.headers.get("authorization") and self.site.jealous:
             self.answer(400, "<Error>Only one auth mechanism allowed</Error>")
             return
-        _, _, kind, number = self.route.split("/")
+        _, _, kind, number = self.route.split("/") if self.route.count("/") == 3 else ("", "", "", "0")
         state = self.site.state
         with state.lock:
             asset = state.asset_of(int(number)) if kind == "asset" else None
@@ -309,6 +329,9 @@ class Handler(BaseHTTPRequestHandler):
             site.faults.add(Fault(**row) for row in asked)
         elif what == "clock" and self.command == "POST":
             site.clock.sleep(float(asked["advance"]))
+        elif what == "artifact" and self.command == "POST":
+            self.answer(site.state.upload_artifact(**asked), {})
+            return
         elif what == "release" and self.command == "POST":
             site.state.add_release(**asked)
         with site.state.lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pipeline.stores.clock import Clock
 
 STARTER, UPLOADED = "starter", "uploaded"
 ZERO = "0" * 40
+BAD_IN_NAMES = frozenset('":<>|*?\r\n\\/')  # of artifacts
 
 
 @dataclass
@@ -115,3 +117,16 @@ class State:
             artifact = Artifact(self.new_id(), name, content, run)
             self.artifacts[artifact.id] = artifact
             return artifact
+
+    def upload_artifact(self, *, run: int, name: str, content: str, overwrite: bool) -> int:
+        """What the artifact service does, with base64: 409 for a name that the run has, 400 for one that is none."""
+        with self.lock:
+            if not name or not BAD_IN_NAMES.isdisjoint(name):
+                return 400
+            same = [one.id for one in self.artifacts.values() if one.run == run and one.name == name]
+            if same and not overwrite:
+                return 409
+            for held in same:
+                del self.artifacts[held]
+            self.add_artifact(run, name, base64.b64decode(content))
+            return 201

@@ -56,8 +56,10 @@ def check_server(site: Site, record: ReleaseRecord, files: list[Path]) -> None:
     """What must hold after any run, whatever went wrong.
 
     What the record calls live is there with the right bytes; what is published is whole, right and nothing else; a
-    file is never sent again once the server had all of it, unless the server itself kept other bytes.
+    file is never sent again once the server had all of it, unless the server itself kept other bytes. No record holds
+    the token.
     """
+    assert site.token not in record.to_json()
     digests = {file.name: f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files}
     for one in site.state.releases.values():
         there = {asset.name: asset for asset in one.assets.values()}
