@@ -176,7 +176,9 @@ class Routes:
         return 200, {"ref": name, "node_id": "REF_1", "url": f"{self.shapes.api}/git/{name}", "object": thing}
 
     def delete_tag(self, tag: str) -> Answer:
-        return (204, None) if self.state.tags.pop(tag, None) else NOT_FOUND
+        if self.state.tags.pop(tag, None):
+            return 204, None
+        return 422, error(422, "Reference does not exist")
 
     def artifacts(self, run: str) -> Answer:
         rows = [self.shapes.artifact(a) for a in self.state.artifacts.values() if a.run == int(run)]

@@ -17,6 +17,8 @@ from pipeline.errors import ReleaseRefused, UsageError
 from pipeline.records.release import ReleaseRecord
 from pipeline.release.notes import BEGIN, END, merged
 from pipeline.release.request import ReleaseRequest
+from pipeline.release.retention import Keep, choose, remove
+from pipeline.release.standing import Inspector
 from pipeline.release.station import release
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.failure import Kind, StoreFailure
@@ -346,6 +348,24 @@ def test_ctrl_c_does_not_wait_for_a_server_that_says_nothing(tmp_path: Path, fau
         assert "secret-token" not in errors + (tmp_path / "run.json").read_text()
 
 
-def test_unused_limits_are_sane() -> None:
+def test_old_releases_go_with_their_tags_whatever_the_server_does() -> None:
+    faults = [
+        Fault("502-committed", route="delete-release"), Fault("502-committed", route="delete-tag"),
+        Fault("403", "v2", route="delete-tag", times=0), Fault("429", route="list-releases"),
+    ]  # fmt: skip
+    with Site(clock=VirtualClock(), faults=faults) as site:
+        for number in range(1, 6):
+            site.state.add_release(f"v{number}", draft=False)
+            site.clock.sleep(86_400)
+        inspector = Inspector(open_site(site), clock=site.clock)
+        found = inspector.counter.patience().retrying()(inspector.store.releases)
+        pruning = choose(found, Keep("v{version}", 2, None), site.clock.wall())
+        assert [one.tag for one in pruning.going] == ["v3", "v2", "v1"]
+        assert remove(inspector, pruning.going) == ["v2: the release is gone, its tag is not: 403 No"]
+        assert {one.tag for one in site.state.releases.values()} == {"v5", "v4"}
+        assert set(site.state.tags) == {"v5", "v4", "v2"}
+
+
+def test_the_limits_are_in_order() -> None:
     assert UploadLimits().reply <= UploadLimits().read <= UploadLimits().deadline
     assert Policy().limited_wait <= Policy().longest_limited_wait

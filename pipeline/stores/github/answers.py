@@ -70,6 +70,8 @@ def _date(text: str) -> float | None:
 def _unprocessable(document: dict[str, Any], said: str) -> Kind:
     errors = [error for error in document.get("errors") or [] if isinstance(error, dict)]
     fields = {(error.get("code"), error.get("field")) for error in errors}
+    if "reference does not exist" in said.lower():  # a tag that is gone already
+        return Kind.GONE
     if "immutable" in said.lower():
         return Kind.RELEASE
     if ("already_exists", "name") in fields or ("already_exists", "tag_name") in fields or "already_exists" in said:

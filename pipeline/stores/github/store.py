@@ -167,8 +167,13 @@ class GitHubStore:
     def delete_release(self, release: RemoteRelease) -> None:
         """Remove a release, and the tag of a published one."""
         self._delete(f"{self._base}/releases/{release.id}")
-        if not release.draft:
+        if release.draft:
+            return
+        try:
             self._delete(f"{self._base}/git/refs/tags/{quote(release.tag, safe='/')}")
+        except StoreFailure as problem:
+            problem.what = f"the release is gone, its tag is not: {problem.what}"
+            raise
 
     def _delete(self, path: str) -> None:
         try:
