@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
     "rehearse": "Run the whole line on this machine.",
     "init": "Write a first matrix.yaml.",
     "schema": "Write the JSON Schema of matrix.yaml.",
+    "doctor": "Show what this machine can build, smoke and release, and what it lacks.",
     "toolkits": "Show what each CUDA toolkit compiles; compare with a ptxas.",
 }
 
