@@ -75,8 +75,13 @@ class Site:
 
     def __exit__(self, *_: object) -> None:
         self.going.set()
-        for server in {self._api, self._uploads, self._storage}:
-            server.shutdown()
+        servers = {self._api, self._uploads, self._storage}
+        stops = [threading.Thread(target=server.shutdown) for server in servers]
+        for stop in stops:
+            stop.start()
+        for stop in stops:
+            stop.join()
+        for server in servers:
             server.server_close()
 
     def stall(self) -> None:
@@ -111,6 +116,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     server: _Server
+    counted = False  # an upload under way
 
     @property
     def site(self) -> Site:
@@ -181,6 +187,7 @@ class Handler(BaseHTTPRequestHandler):
         pieces = path.strip("/").split("/")
         if upload and self.command == "POST" and len(pieces) == 3 and pieces[0] == "releases":
             name = self.query.get("name", "")
+            self.counted = True
             with state.lock:
                 attempt = state.attempts[name] = state.attempts.get(name, 0) + 1
                 release = state.releases.get(int(pieces[1])) if pieces[1].isdigit() else None
@@ -201,8 +208,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.entry["fault"] = fault.kind if fault else ""
                 receive(self, release, name, self.query.get("label"), fault)
             finally:
-                with state.lock:
-                    site.concurrent -= 1
+                self._over()
             return
         # Assets that are posted to the API's own origin are not found, as on the real one.
         found = find(self.command, path) if not upload or site.uploads_prefix == "" else None
@@ -211,6 +217,13 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.small_body = b"".join(self.body(int(self.headers.get("content-length") or 0)))
         self._call(*found)
+
+    def _over(self) -> None:
+        """An upload is no longer under way: before its answer is out, since the next may come with that."""
+        if self.counted:
+            self.counted = False
+            with self.site.state.lock:
+                self.site.concurrent -= 1
 
     def _call(self, route: str, function: str, held: dict[str, str]) -> None:
         site = self.site
@@ -288,6 +301,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, status: int, document: Any, *, headers: dict[str, str] | None = None, drain: bool = False) -> None:
         """Send an answer; ``drain`` is for one that comes before the body was read: the connection ends with it."""
         self.entry["status"] = status
+        self._over()
         page = isinstance(document, str)
         data = b"" if document is None else (document if page else json.dumps(document)).encode()
         sent = {

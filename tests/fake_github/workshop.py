@@ -16,7 +16,7 @@ from tests.fake_github.server import Site
 from tests.fake_github.state import UPLOADED, Release
 
 PATIENT = UploadLimits(connect=30, write=30, read=30, pool=30)
-QUICK = UploadLimits(connect=30, write=1, read=1, pool=30)
+QUICK = UploadLimits(connect=30, write=2, read=2, pool=30)
 """Real seconds, only where something is made to stall: a busy machine must not look like a broken server."""
 
 

@@ -38,7 +38,7 @@ other_faults = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.one_of(upload_faults, upload_faults, other_faults), max_size=8), st.integers(0, 1 << 16))
 def test_runs_converge_and_never_harm(faults: list[Fault], seed: int) -> None:
     commit = "e" * 40

@@ -6,8 +6,10 @@ on an asset in the state "starter"; it has no timeout; and it sends the token to
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -198,8 +200,16 @@ class Requests:
                 self._clients[read] = self._make(read)
             return self._clients[read]
 
-    def _make(self, read: float) -> Client:
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """One for all: reading the certificates takes longer than a request. On plain http nobody is trusted."""
         import httpx
+
+        if self.api.startswith("http://"):
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return httpx.create_ssl_context()
+
+    def _make(self, read: float) -> Client:
         from githubkit import GitHub, Response, TokenAuthStrategy, UnauthAuthStrategy
 
         class Plain(GitHub[Any]):
@@ -219,8 +229,7 @@ class Requests:
             follow_redirects=False,
             timeout=self._timeout(read),
             trust_env=self._beyond(self.api),
-            # One for all requests: reading the certificates takes longer than a request.
-            ssl_verify=httpx.create_ssl_context(),
+            ssl_verify=self._tls,
             http_cache=False,
             auto_retry=False,
         )
