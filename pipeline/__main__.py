@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "publish": "Publish a held draft, once it is what it should be.",
     "prune": "Remove a channel's old releases, with their index rows.",
     "index": "Write the package index of what a store holds.",
+    "report": "Hold wheels against their size limit, and see the limit coming.",
     "rehearse": "Run the whole line on this machine.",
     "init": "Write a first matrix.yaml.",
     "schema": "Write the JSON Schema of matrix.yaml.",

@@ -55,20 +55,27 @@ def say(text: str) -> None:
 
 
 def echo_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, right: Iterable[int] = ()
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    right: Iterable[int] = (),
+    whole: Iterable[int] = (),
 ) -> None:
     """A table on standard output, as wide as the terminal (80 columns where there is none), plain when piped.
 
-    ``right`` names the columns, from 0, whose values are set to the right.
+    ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those whose values are not broken.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    rights = set(right)
+    rights, unbroken = set(right), set(whole)
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place in rights else "left", overflow="fold")
+        table.add_column(
+            heading, justify="right" if place in rights else "left", overflow="fold", no_wrap=place in unbroken
+        )
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     console = Console(highlight=False)

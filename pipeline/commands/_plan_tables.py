@@ -64,6 +64,10 @@ def show_difference(difference: PlanDiff) -> None:
         f"{len(difference.came)} came, {len(difference.went)} went, {len(difference.changed)} changed, "
         f"{difference.same} as they were"
     )
+    if difference.prices:
+        from pipeline.commands._report_tables import show_prices
+
+        show_prices(difference.prices)
 
 
 def _rows(change: CellChange) -> list[tuple[str, str, str, str]]:

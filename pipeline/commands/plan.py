@@ -15,6 +15,10 @@ from pipeline.commands._io import channel_option, date_option, echo_json, json_o
 @click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
 @date_option
 @click.option("--diff", "revision", metavar="REV", help="Show which cells and targets came and went since a revision.")
+@click.option("--store", metavar="STORE", help="With --diff: price the change by this store's releases.")
+@click.option(
+    "--records", metavar="DIR", type=click.Path(path_type=Path), help="With --diff: price it by wheels or records."
+)
 @click.option(
     "--resume", "record", metavar="RECORD", type=click.Path(path_type=Path), help="Only what this release lacks."
 )
@@ -27,6 +31,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     only: str | None,
     date: str | None,
     revision: str | None,
+    store: str | None,
+    records: Path | None,
     record: Path | None,
     tag: str | None,
     commit: str | None,
@@ -42,6 +48,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
         raise UsageError("--diff compares whole plans", remedy="leave out --only and --resume")
     if commit and not tag:
         raise UsageError("--commit goes with --tag", remedy="add --tag TAG")
+    if (store or records) and not revision:
+        raise UsageError("--store and --records price a difference", remedy="add --diff REV")
     declaration = load(matrix)
     day = parse_date(date)
     plan = make_plan(declaration, channel, only, day)
@@ -58,6 +66,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
         from pipeline.plan.revision import load_at
 
         difference = compare(load_at(revision, matrix), plan, revision, day)
+        if store or records:
+            from pipeline.commands._report import priced
+
+            difference = priced(difference, store, records, declaration)
         if as_json:
             echo_json(difference)
         else:

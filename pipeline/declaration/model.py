@@ -94,6 +94,16 @@ class Smoke(Model):
     env: dict[Variable, str] = Field({}, description="Environment variables of the test.")
 
 
+class Dispatch(Model):
+    """Devices on which a package loads a module: what its own dispatch decides. The report finds dead code by it."""
+
+    modules: str = Field(min_length=1, description="Glob over the names of libraries, without their ending.")
+    capabilities: Capabilities = Field(description="The devices on which they are loaded.")
+    feature: str | None = Field(
+        None, description="What they do: of rows with the same feature, a device takes the first that has code for it."
+    )
+
+
 class Metadata(Model):
     """Core metadata of the wheels that fatwheel packs."""
 
@@ -143,6 +153,9 @@ class Package(Model):
     stamp: list[PathInside] = Field([], description="Files inside the wheel that repeat its version or targets.")
     provided: list[str] = Field(
         [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
+    )
+    dispatch: list[Dispatch] = Field(
+        [], description="Which devices load which modules; modules of no row are loaded by all."
     )
     smoke: Smoke | None = None
     metadata: Metadata = Field(default_factory=Metadata)

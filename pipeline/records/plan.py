@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.records.base import Record
+from pipeline.records.report import CellPrice
 
 
 class Cell(Record):
@@ -108,3 +109,4 @@ class PlanDiff(Record):
     excluded: list[Excluded] = []  # what is left out now, and was not
     included: list[Excluded] = []  # what was left out, and is not any more
     same: int  # cells that differ in nothing but the version
+    prices: list[CellPrice] = []  # what it does to sizes, where releases were given to tell it from

@@ -1,0 +1,138 @@
+"""What the commands around sizes share: which store, which limits, which dispatch; and the step summary."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.commands._io import say
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    import re
+
+    from pipeline.declaration import Declaration
+    from pipeline.records.plan import PlanDiff
+    from pipeline.records.report import Report
+    from pipeline.report.budget import Allowance
+    from pipeline.report.dispatch import Rule
+    from pipeline.report.station import Question
+    from pipeline.stores import Store
+
+
+def open_named_store(spec: str | None, matrix: Path | None, channel: str | None, records: Path | None) -> Store | None:
+    """The store that is named, else that of the declared channel; None where only records are asked about."""
+    from pipeline.stores import open_store
+
+    if spec:
+        return open_store(spec)
+    if matrix and not (records and channel is None):
+        from pipeline.declaration import load
+        from pipeline.plan import channels
+
+        declared = {str(name): one for name, one in channels(load(matrix)).items()}
+        found = declared.get(channel or "release")
+        if found is not None and found.repository:
+            return open_store(f"github:{found.repository}")
+    if records:
+        return None
+    raise UsageError(
+        "there is nothing to report on", remedy="give --store STORE, --records DIR, or --matrix with a repository"
+    )
+
+
+def question(
+    *, records: Path | None, matrix: Path | None, channel: str | None, dispatch: Path | None, most: int
+) -> Question:
+    """What is asked for, with the declaration's limits, families and dispatch where one is given."""
+    from pipeline.declaration import load
+    from pipeline.report.dispatch import read_table
+    from pipeline.report.station import Question
+
+    declaration = load(matrix) if matrix else None
+    if channel and declaration is None:
+        raise UsageError("--channel goes with --matrix", remedy="add --matrix matrix.yaml")
+    rules: tuple[Rule, ...] = declared_rules(declaration) if declaration else ()
+    if dispatch:
+        rules += read_table(dispatch)
+    return Question(
+        allowance=allowance(declaration),
+        records=records,
+        tags=_tags(declaration, channel) if declaration and channel else None,
+        most=most,
+        rules=rules,
+    )
+
+
+def allowance(declaration: Declaration | None) -> Allowance:
+    """The declared limits and families; without a declaration, what matrix.yaml would have by default."""
+    from pipeline.declaration.model import Size
+    from pipeline.report.budget import Allowance
+    from pipeline.report.remedies import Group
+
+    if declaration is None:
+        size = Size()
+        return Allowance(size.limit, size.warn, size.growth)
+    size = declaration.document.size
+    groups = {
+        name: Group(tuple(family.majors), tuple(map(str, family.base or ())))
+        for name, family in declaration.document.families.items()
+    }
+    return Allowance(size.limit, size.warn, size.growth, groups or None)
+
+
+def declared_rules(declaration: Declaration) -> tuple[Rule, ...]:
+    """The dispatch of all packages."""
+    from pipeline.report.dispatch import Rule
+
+    return tuple(
+        Rule(row.feature or row.modules, row.modules, frozenset(row.capabilities))
+        for package in declaration.document.packages
+        for row in package.dispatch
+    )
+
+
+def _tags(declaration: Declaration, channel: str) -> re.Pattern[str]:
+    from pipeline.plan import channels
+    from pipeline.release.retention import tag_pattern
+
+    declared = {str(name): one for name, one in channels(declaration).items()}
+    if channel not in declared:
+        raise UsageError(f"there is no channel '{channel}'", remedy=f"declared: {', '.join(declared)}")
+    return tag_pattern(declared[channel].tag)
+
+
+def priced(diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration) -> PlanDiff:
+    """A difference of plans with what it does to each wheel's size; also on the step's page, on GitHub Actions.
+
+    Raises what reading the store raises.
+    """
+    from pipeline.report.predict import price_diff
+    from pipeline.report.station import Question, gather
+    from pipeline.report.summary import prices_markdown
+    from pipeline.stores import open_store
+
+    allowed = allowance(declaration)
+    found = gather(open_store(store) if store else None, Question(allowed, records=records))
+    prices = price_diff(diff, found.now, found.prices(), allowed.limit)
+    diff = diff.model_copy(update={"prices": prices})
+    append_summary(prices_markdown(diff))
+    return diff
+
+
+def write_summary(report: Report) -> None:
+    """The report on the step's page, on GitHub Actions."""
+    from pipeline.report.summary import report_markdown
+
+    append_summary(report_markdown(report))
+
+
+def append_summary(text: str) -> None:
+    """Add to the step summary, if there is one; a page that cannot be written is said, and no failure."""
+    if place := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with Path(place).open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            say(f"the step summary could not be written: {error.strerror}")

@@ -1,0 +1,1 @@
+"""Reports: how large wheels are, what makes them so, how they grow, and which of their code nothing loads."""

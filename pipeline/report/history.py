@@ -1,0 +1,124 @@
+"""Past releases, from a store's own listing: names, sizes and times; manifests tell which targets a wheel was for."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from pipeline.records.manifest import Manifest, ManifestAsset
+from pipeline.records.plan import Cell
+from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, series_of
+from pipeline.stores.clock import Clock
+from pipeline.stores.directory import DirectoryStore
+from pipeline.stores.patience import Patience, Policy
+from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
+
+MANIFEST = "manifest.json"
+LARGEST_MANIFEST = 64 << 20  # bytes
+MOST_RELEASES = 90
+"""A quarter of nightlies: older ones say little of how a wheel grows now."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class History:
+    """Releases with wheels, the oldest first."""
+
+    snapshots: tuple[Snapshot, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_history(
+    store: ReadableStore, *, tags: re.Pattern[str] | None = None, most: int = MOST_RELEASES, clock: Clock | None = None
+) -> History:
+    """The newest published releases that hold wheels; ``tags`` says which count.
+
+    Raises `StoreFailure` for a store that cannot be read.
+    """
+    ask = _Asking(clock or Clock())
+    notes: list[str] = []
+    found = [r for r in ask(store.releases) if not r.draft and (tags is None or tags.fullmatch(r.tag))]
+    if len(found) > most:
+        notes.append(f"of {len(found)} releases the newest {most} are looked at")
+    snapshots = []
+    for release in found[:most]:
+        wheels = _wheels(store, release, ask, notes)
+        if wheels:
+            snapshots.append(Snapshot(release.tag, _time(release, wheels), wheels))
+    snapshots.sort(key=lambda s: (s.day is not None, s.day or 0.0, s.tag))
+    return History(tuple(snapshots), tuple(notes))
+
+
+class _Asking:
+    """Asks a store, as often as it takes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def __call__(self, question: Callable[[], T]) -> T:
+        retrying = Patience(Policy(), self._clock, threading.Event()).retrying()
+        return retrying(question)
+
+
+def _wheels(store: ReadableStore, release: RemoteRelease, ask: _Asking, notes: list[str]) -> tuple[SizedWheel, ...]:
+    assets = [asset for asset in ask(lambda: store.assets(release)) if asset.whole]
+    manifest = next((asset for asset in assets if asset.name == MANIFEST), None)
+    told = _manifest(store, release, manifest, ask, notes) if manifest else Manifest(tag=release.tag)
+    about = {asset.name: asset for asset in told.assets}
+    planned = {cell.wheel: cell for cell in told.plan.cells} if told.plan else {}
+    root = store.root if isinstance(store, DirectoryStore) else None
+    return tuple(
+        SizedWheel(
+            file=asset.name,
+            series=series_of(asset.name),
+            bytes=asset.size,
+            cell=_cell(about.get(asset.name), planned.get(asset.name)),
+            partial=_partial(about.get(asset.name)),
+            path=root / asset.id if root and not _placeholder(about.get(asset.name)) else None,
+        )
+        for asset in assets
+        if is_wheel(asset.name)
+    )
+
+
+def _cell(about: ManifestAsset | None, planned: Cell | None) -> Cell | None:
+    return about.build.cell if about and about.build else planned
+
+
+def _partial(about: ManifestAsset | None) -> bool:
+    return bool(about and about.build and (about.build.placeholder or about.build.slice is not None))
+
+
+def _placeholder(about: ManifestAsset | None) -> bool:
+    return bool(about and about.build and about.build.placeholder)
+
+
+def _manifest(
+    store: ReadableStore, release: RemoteRelease, asset: RemoteAsset, ask: _Asking, notes: list[str]
+) -> Manifest:
+    if asset.size <= LARGEST_MANIFEST:
+        try:
+            return Manifest.model_validate_json(ask(lambda: b"".join(store.read(asset))))
+        except ValidationError:
+            pass
+    notes.append(f"{release.tag}/{MANIFEST} is not a manifest of fatwheel's: what it says is not used")
+    return Manifest(tag=release.tag)
+
+
+def _time(release: RemoteRelease, wheels: tuple[SizedWheel, ...]) -> datetime | None:
+    """When it was made: the day in a nightly's version, since a tag may be older than its release; else the store's."""
+    days = {match[1] for wheel in wheels if (match := re.search(r"\.dev(20\d{6})", wheel.file))}
+    try:
+        if len(days) == 1:
+            return datetime.strptime(days.pop(), "%Y%m%d").replace(tzinfo=UTC)
+        time = datetime.fromisoformat(release.created)
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,126 @@
+"""A wheel over the limit names its parts and what would bring it under, with sizes; gates before that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pipeline.records.report import Budgeted
+from pipeline.report.accounting import weigh, weigh_module
+from pipeline.report.budget import Allowance, budget
+from pipeline.report.prices import price_list
+from pipeline.report.remedies import Group
+from pipeline.report.sizes import SizedWheel, Snapshot, labels
+from tests.unit.report.samples import GIB, MIB, cell, module, wheel
+
+ALLOWED = Allowance(limit=2 * GIB, warn=0.95, growth=0.10)
+
+
+def judged(
+    now: Sequence[SizedWheel], before: Sequence[SizedWheel] = (), allowed: Allowance = ALLOWED
+) -> list[Budgeted]:
+    new, old = Snapshot("new", None, tuple(now)), Snapshot("old", None, tuple(before))
+    names = labels([*now, *before])
+    return budget(new, old if before else None, allowed, names, prices=price_list([new], names))
+
+
+def fat() -> SizedWheel:
+    """3 GiB: 12.0f and 12.1a a GiB each, 8.0 and 9.0a half of that."""
+    half = {"8.0": 128 * MIB, "9.0a": 128 * MIB, "12.0f": 256 * MIB, "12.1a": 256 * MIB}
+    return wheel(cell("cu130", "x86_64", " ".join(half)), [module(f"m{n}", half, host=MIB) for n in range(4)])
+
+
+def test_a_wheel_over_the_limit_names_its_largest_modules_and_targets() -> None:
+    (row,) = judged([fat()])
+    assert row.level == "over"
+    assert [(part.name, part.bytes) for part in row.by_target[:2]] == [("12.0f", GIB), ("12.1a", GIB)]
+    assert [part.name for part in row.by_module] == ["m0", "m1", "m2", "m3"]
+
+
+def test_dropping_what_another_target_serves_comes_first() -> None:
+    (row,) = judged([fat()])
+    drops = [remedy for remedy in row.remedies if remedy.what.startswith("drop")]
+    assert [(one.what, one.loses) for one in drops[:2]] == [
+        ("drop 9.0a 12.1a", ["9.0"]),
+        ("drop 12.0f 12.1a", ["12.0", "12.1"]),
+    ]
+    assert drops[0].predicted == {"cu130-x86_64-all": 3 * GIB - GIB - GIB // 2 + 4 * MIB}
+
+
+def test_splits_come_with_the_size_of_every_part() -> None:
+    (row,) = judged([fat()])
+    sizes = {remedy.what: remedy.predicted for remedy in row.remedies}
+    host = 4 * MIB
+    assert sizes["split by family"] == {
+        "cu130-x86_64-all sm9x": GIB + host, "cu130-x86_64-all sm12x": 2 * GIB + host,
+    }  # fmt: skip
+    assert sizes["split by target"]["cu130-x86_64-all sm90a"] == GIB // 2 + host
+    enough = {remedy.what: remedy.enough for remedy in row.remedies}
+    assert (enough["split by family"], enough["split by target"]) == (False, True)
+
+
+def test_declared_families_and_their_base_targets_count() -> None:
+    families = {"old": Group((8, 9)), "new": Group((12,), base=("8.0",))}
+    (row,) = judged([fat()], allowed=Allowance(2 * GIB, 0.95, 0.10, families))
+    split = next(remedy for remedy in row.remedies if remedy.what == "split by family")
+    assert split.predicted["cu130-x86_64-all new"] == 2 * GIB + GIB // 2 + 4 * MIB
+
+
+@pytest.mark.parametrize(
+    ("size", "before", "level"),
+    [
+        (2 * GIB - 1, 2 * GIB - 1, "warn"),
+        (2 * GIB, 2 * GIB - 1, "over"),
+        (1100 * MIB, 1000 * MIB, "ok"),
+        (1101 * MIB, 1000 * MIB, "grown"),
+        (1101 * MIB, None, "ok"),
+        (900 * MIB, 1000 * MIB, "ok"),
+    ],
+)
+def test_the_gates(size: int, before: int | None, level: str) -> None:
+    made = cell("cu130", "x86_64", "9.0a")
+    old = [wheel(cell("cu130", "x86_64", "9.0a", "0.6.12"), [], before)] if before else []
+    (row,) = judged([wheel(made, [], size)], old)
+    assert row.level == level
+    assert bool(row.why) == (level != "ok")
+
+
+def test_a_slice_is_not_held_against_a_whole_wheel() -> None:
+    from dataclasses import replace
+
+    old = replace(wheel(cell("cu130", "x86_64", "9.0a"), [], MIB), partial=True)
+    (row,) = judged([wheel(cell("cu130", "x86_64", "9.0a"), [], 900 * MIB)], [old])
+    assert (row.growth, row.level) == (None, "ok")
+
+
+def test_compressed_code_weighs_what_it_is_stored_as_and_the_rest_shares_what_is_left() -> None:
+    one = module("m", {"8.0": 300, "9.0a": 100}, host=600)
+    weight = weigh_module(one.model_copy(update={"wheel_bytes": 700}))
+    assert weight.targets == {"8.0": 300, "9.0a": 100}
+    assert weight.rest == 300
+
+
+def test_raw_code_shares_with_the_host_code_and_is_in_doubt() -> None:
+    held = wheel(cell("cu130", "x86_64", "8.0"), [module("m", {"8.0": 400}, host=600, packed=False)])
+    assert held.inventory
+    weights = weigh(held.inventory, held.bytes)
+    assert weights.by_target == {"8.0": 200}
+    assert weights.doubt("8.0") == 100
+
+
+def test_a_module_that_loses_all_its_code_is_not_built_at_all() -> None:
+    only = module("only_120", {"12.0f": 100}, host=50)
+    held = wheel(cell("cu130", "x86_64", "8.0 12.0f"), [module("all", {"8.0": 10, "12.0f": 10}, host=5), only])
+    assert held.inventory
+    assert weigh(held.inventory, held.bytes).holding(["8.0"]) == 15
+
+
+def test_names_of_wheels_stay_short_and_tell_them_apart() -> None:
+    pythons = [cell("cu130", "x86_64", "9.0a").model_copy(update={"wheel": f"m-1.0+cu130-{tag}-linux_x86_64.whl"})
+               for tag in ("cp311-cp311", "cp312-cp312")]  # fmt: skip
+    held = [SizedWheel(one.wheel, wheel(one, []).series, 1) for one in pythons]
+    assert sorted(labels(held).values()) == [
+        "m cu130 cp311-cp311-linux_x86_64", "m cu130 cp312-cp312-linux_x86_64",
+    ]  # fmt: skip
+    assert list(labels(held[:1]).values()) == ["cu130-x86_64"]
