@@ -49,7 +49,10 @@ class Toolchain:
     nvcc: Nvcc
     host: HostCompiler
     stubs: Path  # holds a libcuda.so to link against where no driver is
-    libraries: Path | None = None  # the CUDA runtime for another CPU, where the host compiler is a cross compiler
+    # The CUDA runtime for another CPU, where the host compiler is a cross compiler, and the headers beside it. nvcc then
+    # looks below targets/ alone, and those of NVIDIA's wheels are not there.
+    libraries: Path | None = None
+    headers: Path | None = None
 
     @property
     def home(self) -> Path:
@@ -93,8 +96,12 @@ def resolve(
         if refusal is not None:
             notify(f"{refusal.what}; taking CUDA {release} from PyPI")
         nvcc, kind = describe(make.toolkit(release), environ, "PyPI", engine=engine), "pypi"
-    libraries = None if arch == engine.arch else make.libraries(release, arch, nvcc.home)
-    return Toolchain(kind, nvcc, host, make.stubs(nvcc.home, host, arch), libraries)
+    stubs = make.stubs(nvcc.home, host, arch)
+    if arch == engine.arch:
+        return Toolchain(kind, nvcc, host, stubs)
+    libraries = make.libraries(release, arch, nvcc.home)
+    headers = (libraries.parent if libraries.is_relative_to(nvcc.home) else nvcc.home) / "include"
+    return Toolchain(kind, nvcc, host, stubs, libraries, headers)
 
 
 def cross_compiler(cell: Cell, engine: Engine, environ: Mapping[str, str]) -> str | None:

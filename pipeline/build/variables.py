@@ -91,11 +91,13 @@ def environment_variables(
         found["LIBRARY_PATH"] = _joined(":", str(toolchain.stubs), environ.get("LIBRARY_PATH"))
         if toolchain.libraries is not None:  # a cross compiler does not read LIBRARY_PATH
             folders += [toolchain.libraries, toolchain.stubs]
+            headers = f"-I{toolchain.headers} -isystem {toolchain.headers}/cccl"
+            found["NVCC_PREPEND_FLAGS"] = _joined(" ", headers, environ.get("NVCC_PREPEND_FLAGS"))
             found |= {"NVCC_CCBIN": toolchain.host.path, "CXX": toolchain.host.path}
     if folders:  # LIBRARY_PATH would not do: the linker looks there after the system's own folders
         flags = " ".join(f"-L{folder}" for folder in folders)
         for name in ("NVCC_PREPEND_FLAGS", "LDFLAGS"):
-            found[name] = _joined(" ", flags, environ.get(name))
+            found[name] = _joined(" ", flags, found.get(name))
     found |= {
         "PATH": ":".join([*paths, found["PATH"]]),
         "TMPDIR": str(temporary),

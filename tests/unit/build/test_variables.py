@@ -142,7 +142,7 @@ def test_jobs_and_launchers_reach_those_that_do_not_ask_for_them():
 
 
 def test_a_cross_compiler_gets_the_runtime_of_the_other_cpu():
-    tools = replace(TOOLS, libraries=Path("/arm"))
+    tools = replace(TOOLS, libraries=Path("/arm"), headers=Path("/inc"))
     found = variables(declared(), {"PATH": "/bin"}, toolchain=tools)
     assert (found["NVCC_CCBIN"], found["CXX"]) == ("/g++", "/g++")
-    assert found["NVCC_PREPEND_FLAGS"] == "-L/arm -L/stubs"
+    assert found["NVCC_PREPEND_FLAGS"] == "-L/arm -L/stubs -I/inc -isystem /inc/cccl"
