@@ -9,32 +9,13 @@ from pathlib import Path
 
 import nox
 
+from pipeline import __version__
 from pipeline.declaration import load
 from pipeline.errors import PipelineError
-from pipeline.plan import channels, make_plan
+from pipeline.plan.sessions import all_cells, session_id, session_ids
 from pipeline.records.plan import Cell
 
-
-def session_id(cell: Cell) -> str:
-    """What stands in a session's brackets: ``cuda=130,arch=aarch64,family=sm12x``."""
-    parts: list[str] = []
-    if cell.cuda:
-        parts.append(f"cuda={cell.cuda.removeprefix('cu')}")
-    if cell.arch:
-        parts.append(f"arch={cell.arch}")
-    if cell.family or cell.shim:
-        parts.append(f"family={cell.family or 'shim'}")
-    parts += [f"{name}={value}" for name, value in cell.axes.items()]
-    return ",".join(parts) or f"package={cell.package}"
-
-
-def session_ids(found: list[Cell]) -> list[str]:
-    """The same for all cells; with the package before them where two packages share their axes."""
-    short = [session_id(cell) for cell in found]
-    return [
-        f"package={cell.package},{text}" if short.count(text) > 1 else text
-        for cell, text in zip(found, short, strict=True)
-    ]
+__all__ = ["cells", "fatwheel", "register", "session_id", "session_ids"]
 
 
 def _tags(cell: Cell) -> list[str]:
@@ -44,12 +25,7 @@ def _tags(cell: Cell) -> list[str]:
 
 def cells(matrix: Path) -> list[Cell]:
     """The cells of every channel, each once, those of the first channels first."""
-    declaration = load(matrix)
-    found: dict[str, Cell] = {}
-    for channel in channels(declaration):
-        for cell in make_plan(declaration, channel).cells:
-            found.setdefault(cell.id, cell)
-    return list(found.values())
+    return all_cells(load(matrix))
 
 
 def fatwheel(session: nox.Session, *arguments: str, matrix: Path | None = None) -> None:
@@ -76,6 +52,7 @@ def register(matrix: str | Path = "matrix.yaml", *, rehearse: str | Path | None 
     for verb, summary in _VERBS.items():
         other = Path(rehearse) if verb == "rehearse" and rehearse else path
         nox.session(name=verb, venv_backend="none", default=False)(_verb(verb, other, summary))
+    _register_report(path)
 
 
 _VERBS: dict[str, str] = {
@@ -87,11 +64,15 @@ _VERBS: dict[str, str] = {
     "release": "Bring assets into a release: nox -s release -- --store STORE --tag TAG FILE...",
     "index": "Write the package index of a store: nox -s index -- --store STORE -o DIR",
     "rehearse": "Run the whole line on this machine.",
+    "generate": "Write the GitHub Actions workflows: nox -s generate -- --check",
+    "pick": "Take what may go to PyPI: nox -s pick -- --plan PLAN --from run:ID -o DIR",
+    "deliver": "Bring the index to its host: nox -s deliver -- --store STORE --to OWNER/REPO",
+    "prune": "Remove a channel's old releases: nox -s prune -- --channel nightly --store STORE",
 }
 
 
 def _verb(verb: str, matrix: Path, summary: str) -> Callable[[nox.Session], None]:
-    takes_matrix = verb in {"check", "plan", "rehearse"}
+    takes_matrix = verb in {"check", "plan", "rehearse", "generate", "pick", "prune"}
 
     def run(session: nox.Session) -> None:
         fatwheel(session, verb, *session.posargs, matrix=matrix if takes_matrix else None)
@@ -115,6 +96,22 @@ def _register_build(matrix: Path) -> None:
     named = zip(found, session_ids(found), strict=True)
     parametrized = nox.parametrize("cell", [nox.param(c.id, id=text, tags=_tags(c)) for c, text in named])(build)
     nox.session(name="build", venv_backend="none", default=False)(parametrized)
+
+
+def _register_report(matrix: Path) -> None:
+    def report(session: nox.Session) -> None:
+        arguments = list(session.posargs)
+        if not {"--matrix", "-m"} & set(arguments) and matrix.is_file():
+            arguments += ["--matrix", str(matrix)]
+        if not {"--output", "-o", "--json"} & set(arguments):
+            arguments += ["-o", "report"]
+        root = _package_root()
+        checkout = (root / "pyproject.toml").is_file()
+        session.install(f"{root}[report]" if checkout else f"fatwheel[report]=={__version__}")
+        session.run("fatwheel", "report", *arguments)
+
+    report.__doc__ = "Sizes against the limit, with a page: nox -s report -- --store STORE -o DIR"
+    nox.session(name="report", default=False)(report)
 
 
 def _register_broken(matrix: Path, message: str) -> None:

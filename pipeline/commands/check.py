@@ -47,6 +47,7 @@ def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError 
     from pipeline.declaration.schema import drift
     from pipeline.errors import DeclarationError, DriftError
     from pipeline.plan import channels, make_plan, problems, warnings
+    from pipeline.workflows import drift as workflow_drift
 
     wrong = problems(declaration)
     if wrong:
@@ -54,10 +55,16 @@ def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError 
     counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
     names = ", ".join(package.name for package in declaration.packages)
     summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"
-    difference = drift(declaration.root)
-    remedy = "run `fatwheel schema -o matrix.schema.json`"
-    what = f"matrix.schema.json is not what this fatwheel writes\n{difference}"
-    return summary, warnings(declaration), DriftError(what, remedy=remedy) if difference else None
+    remedies = []
+    found = []
+    if difference := drift(declaration.root):
+        found.append(f"matrix.schema.json is not what this fatwheel writes\n{difference}")
+        remedies.append("`fatwheel schema -o matrix.schema.json`")
+    if workflows := list(map(str, workflow_drift(declaration))):
+        found += ["the workflows are not what this declaration generates", *workflows]
+        remedies.append(f"`fatwheel generate --matrix {declaration.path}`")
+    failure = DriftError("\n".join(found), remedy=f"run {', and '.join(remedies)}") if found else None
+    return summary, warnings(declaration), failure
 
 
 def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Problem]) -> dict[str, Any]:

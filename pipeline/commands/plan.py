@@ -24,6 +24,10 @@ from pipeline.commands._io import channel_option, date_option, echo_json, json_o
 )
 @click.option("--tag", metavar="TAG", help="End with 2 unless this is the tag of the version.")
 @click.option("--commit", metavar="SHA", help="With --tag: the commit that must hold it.")
+@click.option(
+    "--actions", metavar="FILE", type=click.Path(path_type=Path),
+    help="On GitHub Actions: write the whole plan to FILE, and job matrices of what is selected to the outputs.",
+)  # fmt: skip
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     matrix: Path,
@@ -36,6 +40,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     record: Path | None,
     tag: str | None,
     commit: str | None,
+    actions: Path | None,
     as_json: bool,
 ) -> None:
     """The table for people, or the plan's JSON; with --diff the difference, either way."""
@@ -51,16 +56,20 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if (store or records) and not revision:
         raise UsageError("--store and --records price a difference", remedy="add --diff REV")
     declaration = load(matrix)
-    day = parse_date(date)
-    plan = make_plan(declaration, channel, only, day)
+    day = parse_date(date or None)
+    plan = make_plan(declaration, channel, only or None, day)
     if tag:
         from pipeline.plan.tags import check_tag
 
-        check_tag(declaration, plan, tag, commit)
+        check_tag(declaration, plan, tag, commit or ("HEAD" if actions else None))
     if record:
         from pipeline.plan.resume import missing
 
         plan = missing(declaration, plan, record)
+    if actions:
+        from pipeline.commands._actions import write_matrices
+
+        write_matrices(declaration, make_plan(declaration, channel, date=day), plan, day, actions)
     if revision:
         from pipeline.plan.diff import compare
         from pipeline.plan.revision import load_at

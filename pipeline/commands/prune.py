@@ -40,7 +40,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if channel not in declared or declared[channel].retention is None:
         raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), remedy="add retention to it")
     kept = declared[channel].retention
-    keep = Keep(declared[channel].tag, kept.releases if kept else None, kept.days if kept else None)
+    bounds = (kept.releases, kept.days) if kept else (None, None)
+    keep = Keep(declared[channel].tag, *bounds, nightly=channel == "nightly")
     opened = open_store(store)
     inspector = Inspector(opened)
     try:

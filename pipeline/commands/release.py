@@ -139,31 +139,10 @@ def _run(asked: ReleaseJournal) -> WorkflowRun | None:
         return None
     import os
 
-    from pipeline.stores.artifacts import open_run
+    from pipeline.commands._runs import opened_run
 
     kind, _, place = asked.store.partition(":")
-    run = open_run(asked.run, os.environ, place if kind == "github" else None)
-    if run.run != os.environ.get("GITHUB_RUN_ID"):
-        _same_commit(run, asked.commit or os.environ.get("GITHUB_SHA"))
-    return run
-
-
-def _same_commit(run: WorkflowRun, commit: str | None) -> None:
-    """Refuse the wheels of an earlier run that was of another commit."""
-    from pipeline.errors import ReleaseRefused
-    from pipeline.stores.failure import StoreFailure
-
-    if commit is None:
-        return
-    try:
-        built = run.commit()
-    except StoreFailure as failure:
-        raise ReleaseRefused(failure.what, where=run.spec, remedy=failure.remedy) from failure
-    if built != commit:
-        raise ReleaseRefused(
-            f"its wheels are of the commit {built[:12]}, and this release of {commit[:12]}", where=run.spec,
-            remedy="give a run of this commit, or build it again; nothing was sent",
-        )  # fmt: skip
+    return opened_run(asked.run, asked.commit, os.environ, place if kind == "github" else None)
 
 
 def _sizes(asked: ReleaseJournal) -> Size | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from pipeline.declaration.base import Model
 from pipeline.declaration.values import (
     Arch,
     AxisName,
@@ -30,14 +31,8 @@ from pipeline.declaration.values import (
     TemplatedDependency,
     Variable,
 )
+from pipeline.declaration.workflows import Workflows
 from pipeline.targets import SPELLINGS
-
-
-class Model(BaseModel):
-    """Strict and frozen: text is text, and a key that means nothing is an error."""
-
-    # Built once, with the document that holds them all: each model on its own would cost a tenth of a second.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True, defer_build=True)
 
 
 class Origin(Model):
@@ -60,6 +55,9 @@ class Build(Model):
         "wheel, sdist: the command leaves one finished wheel or sdist in {out}."
     )
     command: list[str] = Field(min_length=1, description="Program and arguments; fields in braces are filled in.")
+    shim: list[str] = Field(
+        [], description="With layout: provider, the command that fills {out} for the shim; without it, metadata only."
+    )
     requires: list[TemplatedDependency] = Field(
         [], description="Installed into the build environment with what they need; may hold axes."
     )
@@ -269,3 +267,4 @@ class Document(Model):
     secrets: dict[str, Secret] = Field({}, description="Names of secrets, by what they open: a repository, a cache.")
     size: Size = Field(default_factory=Size)
     channels: Channels = Field(default_factory=Channels)
+    workflows: Workflows = Field(default_factory=Workflows)

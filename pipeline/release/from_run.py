@@ -280,7 +280,7 @@ class RunJob:
 
 
 def _weightier(held: BuildRecord | SmokeRecord | None, new: BuildRecord | SmokeRecord) -> BuildRecord | SmokeRecord:
-    """Which of two records of one wheel counts: a test that failed, then one on a GPU; the import alone is the least."""
+    """Which of two records of one wheel counts: one that failed, then one on a GPU; the import is the least."""
     if isinstance(held, SmokeRecord) and isinstance(new, SmokeRecord) and held.sha256 == new.sha256:
         return max(new, held, key=lambda record: (not record.passed, record.gpu is not None))
     return new

@@ -21,6 +21,7 @@ class Keep:
     tag: str  # the channel's form, with {version} and {date}
     releases: int | None
     days: int | None
+    nightly: bool = False  # only versions with a day in them: the tags of releases may have the same form
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,11 @@ class Pruning:
     going: tuple[RemoteRelease, ...]
 
 
-def tag_pattern(form: str) -> re.Pattern[str]:
-    """What the tags of a channel look like."""
+def tag_pattern(form: str, *, nightly: bool = False) -> re.Pattern[str]:
+    """What the tags of a channel look like; a nightly's version ends in ``.devYYYYMMDD``."""
     pattern = re.escape(form)
-    pattern = pattern.replace(re.escape("{version}"), r"[0-9][0-9A-Za-z.+!-]*")
+    version = r"[0-9][0-9A-Za-z.+!-]*" + (r"\.dev[0-9]{8}" if nightly else "")
+    pattern = pattern.replace(re.escape("{version}"), version)
     return re.compile(pattern.replace(re.escape("{date}"), r"[0-9]{8}"))
 
 
@@ -43,7 +45,7 @@ def choose(releases: Sequence[RemoteRelease], keep: Keep, now: float) -> Pruning
 
     One goes only if every bound that is given says so; the newest, and one whose age is not known, never goes.
     """
-    pattern = tag_pattern(keep.tag)
+    pattern = tag_pattern(keep.tag, nightly=keep.nightly)
     mine = [r for r in releases if not r.draft and pattern.fullmatch(r.tag)]
     mine.sort(key=lambda r: (r.created, r.tag), reverse=True)
     kept: list[RemoteRelease] = []
