@@ -62,6 +62,7 @@ def question(
         tags=_tags(declaration, channel) if declaration and channel else None,
         most=most,
         rules=rules,
+        say=say,
     )
 
 
@@ -100,7 +101,7 @@ def _tags(declaration: Declaration, channel: str) -> re.Pattern[str]:
     declared = {str(name): one for name, one in channels(declaration).items()}
     if channel not in declared:
         raise UsageError(f"there is no channel '{channel}'", remedy=f"declared: {', '.join(declared)}")
-    return tag_pattern(declared[channel].tag)
+    return tag_pattern(declared[channel].tag, nightly=channel == "nightly")
 
 
 def priced(diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration) -> PlanDiff:
@@ -114,7 +115,7 @@ def priced(diff: PlanDiff, store: str | None, records: Path | None, declaration:
     from pipeline.stores import open_store
 
     allowed = allowance(declaration)
-    found = gather(open_store(store) if store else None, Question(allowed, records=records))
+    found = gather(open_store(store) if store else None, Question(allowed, records=records, say=say))
     prices = price_diff(diff, found.now, found.prices(), allowed.limit)
     diff = diff.model_copy(update={"prices": prices})
     append_summary(prices_markdown(diff))

@@ -43,7 +43,7 @@ class Weights:
     def doubt(self, target: str) -> int:
         """By how much a target's bytes may be wrong: half of what only the zip compresses.
 
-        Measured: code that nvcc compressed (``--compress-mode=size``) is priced to half a percent; raw code by as much
+        Measured: code that nvcc compressed (``--compress-mode=size``) is priced to a few percent; raw code by as much
         as half too high, since it shrinks more in the zip than host code does.
         """
         return sum(module.plain.get(target, 0) for module in self.modules) // 2

@@ -36,13 +36,18 @@ class History:
 
 
 def read_history(
-    store: ReadableStore, *, tags: re.Pattern[str] | None = None, most: int = MOST_RELEASES, clock: Clock | None = None
+    store: ReadableStore,
+    *,
+    tags: re.Pattern[str] | None = None,
+    most: int = MOST_RELEASES,
+    clock: Clock | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> History:
-    """The newest published releases that hold wheels; ``tags`` says which count.
+    """The newest published releases that hold wheels; ``tags`` says which count, ``say`` hears of long waits.
 
     Raises `StoreFailure` for a store that cannot be read.
     """
-    ask = _Asking(clock or Clock())
+    ask = _Asking(clock or Clock(), say)
     notes: list[str] = []
     found = [r for r in ask(store.releases) if not r.draft and (tags is None or tags.fullmatch(r.tag))]
     if len(found) > most:
@@ -59,12 +64,17 @@ def read_history(
 class _Asking:
     """Asks a store, as often as it takes."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, say: Callable[[str], None] | None) -> None:
         self._clock = clock
+        self._say = say
 
     def __call__(self, question: Callable[[], T]) -> T:
-        retrying = Patience(Policy(), self._clock, threading.Event()).retrying()
+        retrying = Patience(Policy(), self._clock, threading.Event(), self._waiting).retrying()
         return retrying(question)
+
+    def _waiting(self, seconds: float) -> None:
+        if self._say:
+            self._say(f"the store asks to wait {seconds:.0f} s; with GITHUB_TOKEN it allows more")
 
 
 def _wheels(store: ReadableStore, release: RemoteRelease, ask: _Asking, notes: list[str]) -> tuple[SizedWheel, ...]:

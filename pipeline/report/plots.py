@@ -69,7 +69,7 @@ def _figure(narrow: bool, height: float, rows: int = 1, columns: int = 1) -> tup
     """A figure of the page's width, or a phone's. Inches of 72 units each."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.7 if narrow else 10.4, height), layout="constrained")
+    figure = Figure(figsize=(4.3 if narrow else 10.4, height), layout="constrained")
     figure.patch.set_alpha(0.0)
     axes = figure.subplots(rows, columns, squeeze=False)
     found = [ax for row in axes for ax in row]
@@ -120,7 +120,7 @@ def _room(report: Report) -> Plot | None:
         most = max([100.0, *(row.bytes / row.limit * 100 for row in rows)])
         ax.axvline(100, color=_INK["limit"], linewidth=1.6)
         ax.axvline(report.warn * 100, color=_INK["warn"], linewidth=1.2, linestyle=(0, (4, 3)))
-        ax.set_xlim(0, most * (1.32 if narrow else 1.1))
+        ax.set_xlim(0, most * (1.45 if narrow else 1.1))
         ax.set_ylim(-0.6, len(rows) - 0.4)
         ax.set_yticks(list(places), [row.label for row in rows])
         ax.tick_params(axis="y", labelcolor=_INK["ink"])

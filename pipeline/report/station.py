@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -22,13 +22,17 @@ from pipeline.stores.remote import ReadableStore
 
 @dataclass(frozen=True)
 class Question:
-    """What a report is asked for. ``tags``: the releases that count; ``rules``: the package's dispatch."""
+    """What a report is asked for. ``tags``: the releases that count; ``rules``: the package's dispatch.
+
+    ``say`` hears of long waits.
+    """
 
     allowance: Allowance
     records: Path | None = None
     tags: re.Pattern[str] | None = None
     most: int = MOST_RELEASES
     rules: tuple[Rule, ...] = ()
+    say: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def gather(store: ReadableStore | None, question: Question) -> Gathered:
     snapshots: list[Snapshot] = []
     notes: list[str] = []
     if store is not None:
-        history = read_history(store, tags=question.tags, most=question.most)
+        history = read_history(store, tags=question.tags, most=question.most, say=question.say)
         snapshots += history.snapshots
         notes += history.notes
     if question.records:
