@@ -1,8 +1,9 @@
 """Compile FlashInfer's AOT modules, whole or as a slice, into the tree of a flashinfer-jit-cache wheel.
 
-Runs in a build environment that has FlashInfer 0.6 (or its sources on PYTHONPATH), PyTorch and ninja; fatwheel is not
-needed there. Which modules there are is FlashInfer's own choice, the one that `python -m flashinfer.aot` makes. GPU
-targets come from FLASHINFER_CUDA_ARCH_LIST, the compiler from CUDA_HOME.
+Runs in a build environment that has FlashInfer 0.6 or 0.7 (or its sources on PYTHONPATH), PyTorch and ninja; fatwheel
+is not needed there. Which modules there are is FlashInfer's own choice, the one that `python -m flashinfer.aot` makes.
+GPU targets come from FLASHINFER_CUDA_ARCH_LIST, the compiler from CUDA_HOME. For FlashInfer 0.7, which asks for
+providers, `--provider sm90a` makes the wheel of one GPU target, and `--shim` the one that finds those installed.
 
 A module with no target in this wheel is left out, and so is one that FlashInfer compiles for a target that the list
 does not hold, whatever the list says; the report names each with its reason.
@@ -41,6 +42,36 @@ def get_jit_cache_dir() -> str:
     return str(Path(__file__).parent / "jit_cache")
 '''
 
+# FlashInfer 0.7 asks its shim for providers, and reads these attributes of each (flashinfer/jit/env.py).
+PROVIDER = '''"""Compiled FlashInfer modules for {provider_id}; found through flashinfer_jit_cache."""
+
+from pathlib import Path
+
+provider_id = {provider_id!r}
+distribution = {distribution!r}
+version = __version__ = {version!r}
+__git_version__ = {git_version!r}
+jit_cache_dir = str(Path(__file__).parent / "jit_cache")
+cuda_architectures = {architectures!r}
+modules = {modules!r}
+'''
+
+SHIM = '''"""The providers of compiled FlashInfer modules that are installed; FlashInfer asks for them by itself."""
+
+import importlib
+import pkgutil
+import re
+
+__version__ = {version!r}
+
+
+def get_jit_cache_providers():
+    """One module for each installed provider, with the attributes that FlashInfer reads."""
+    form = re.compile(r"flashinfer_jit_cache_sm[0-9]+[af]?")
+    names = sorted({{one.name for one in pkgutil.iter_modules() if form.fullmatch(one.name)}})
+    return tuple(importlib.import_module(name) for name in names)
+'''
+
 
 class Failed(Exception):
     """What ends this script with a message and status 1."""
@@ -63,9 +94,14 @@ class Deferred:
         """For a module whose own name cannot be had: gen_trtllm_gen_gemm_module is trtllm_gen_gemm."""
         return re.sub(r"^gen_|_module", "", self.function.__name__)
 
-    def spec(self) -> Any:
-        """Make the call."""
-        return self.function(*self.args, **self.kwargs)
+    def __iter__(self) -> Iterator[Deferred]:
+        """Where FlashInfer takes the call for a list of modules: this stands for all of them."""
+        yield self
+
+    def specs(self) -> list[Any]:
+        """Make the call; some make several modules."""
+        made = self.function(*self.args, **self.kwargs)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
 class Selection(NamedTuple):
@@ -95,7 +131,8 @@ def selection(aot: Any) -> Selection:
         chosen_for: dict[str, list[str]] = {}
         for one in capabilities:
             for module in select(aot, {name: name == one for name in capabilities}):
-                target = re.sub(r"^sm(\d+)(\d)(f?)$", r"\1.\2\3", one)
+                named = re.search(r"sm(\d+)(\d)([af]?)(?:_|$)", one)
+                target = "".join((named[1], ".", named[2], named[3])) if named else one
                 chosen_for.setdefault(module.name, []).append("8.x" if target == "8.0" else target)
     finally:
         for place, names in kept:
@@ -121,20 +158,20 @@ def patch_targets() -> None:
 
     original = CompilationContext.get_nvcc_flags_list
 
-    def flags(self: Any, supported_major_versions: list[int] | None = None) -> list[str]:
+    def flags(self: Any, *args: Any, **kwargs: Any) -> list[str]:
         try:
-            return list(original(self, supported_major_versions))
+            return list(original(self, *args, **kwargs))
         except RuntimeError as error:
             raise NoTarget(str(error)) from error
 
     CompilationContext.get_nvcc_flags_list = flags
 
 
-def names_of(modules: list[Deferred], patterns: list[str]) -> list[str | None]:
-    """Each module's name, found in a child process: calling a generator leaves traces.
+def names_of(modules: list[Deferred], patterns: list[str]) -> list[list[str]]:
+    """The names of what each call makes, found in a child process: calling a generator leaves traces.
 
     Nothing is downloaded and no compiler is run; a generator that cannot do without is named after itself. Where all
-    ``patterns`` are names, it ends when they are found, and the modules that it did not come to are None.
+    ``patterns`` are names, it ends when they are found, and what it did not come to has no name.
     """
     receive, send = os.pipe()
     child = os.fork()
@@ -159,7 +196,7 @@ def names_of(modules: list[Deferred], patterns: list[str]) -> list[str | None]:
     return list(found)
 
 
-def _names(modules: list[Deferred], patterns: list[str]) -> list[str | None]:
+def _names(modules: list[Deferred], patterns: list[str]) -> list[list[str]]:
     import logging
 
     from flashinfer.compilation_context import CompilationContext
@@ -171,17 +208,17 @@ def _names(modules: list[Deferred], patterns: list[str]) -> list[str | None]:
     os.environ.update(PATH="", FLASHINFER_NO_DOWNLOAD="1")
     os.environ.pop("CUDA_PATH", None)
     # Every generator names its module, also one that has no target in this list.
-    CompilationContext.get_nvcc_flags_list = lambda _self, **_: []
-    found: list[str | None] = [None] * len(modules)
+    CompilationContext.get_nvcc_flags_list = lambda *_, **__: []
+    found: list[list[str]] = [[] for _ in modules]
     sought = {*patterns} if patterns and not any(set("*?[") & set(pattern) for pattern in patterns) else None
     words = set(re.findall(r"[a-z0-9]+", " ".join(patterns)))
     order = sorted(range(len(modules)), key=lambda at: -len(words & set(re.findall(r"[a-z0-9]+", modules[at].name))))
     for at in order:
         try:
-            found[at] = modules[at].spec().name
+            found[at] = [spec.name for spec in modules[at].specs()]
         except Exception:  # noqa: BLE001  # whatever a generator lacks here, it is called again in earnest, if chosen
-            found[at] = modules[at].plain_name
-        if sought is not None and sought <= {name for name in found if name}:
+            found[at] = [modules[at].plain_name]
+        if sought is not None and sought <= {name for names in found for name in names}:
             break
     return found
 
@@ -198,9 +235,9 @@ def targets_of(spec: Any) -> list[str]:
     return [f"{major}.{minor}{suffix}" for major, minor, suffix in sorted(found)]
 
 
-def check_names(names: list[str | None], patterns: list[str]) -> None:
+def check_names(names: list[list[str]], patterns: list[str]) -> None:
     """Raise `Failed` for names that mean nothing, with those that are nearest and all that there are."""
-    known = sorted({name for name in names if name})
+    known = sorted({name for some in names for name in some})
     unknown = [pattern for pattern in patterns if not fnmatch.filter(known, pattern)]
     if unknown:
         lines = []
@@ -220,33 +257,34 @@ def chosen_specs(offered: Selection, patterns: list[str], declared: list[str]) -
     specs: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     here = f"and this wheel is for {' '.join(declared)}"
-    for module, name in zip(offered.modules, names):  # noqa: B905  # strict= came with Python 3.10
-        if name is None or (patterns and not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)):
+    for module, some in zip(offered.modules, names):  # noqa: B905  # strict= came with Python 3.10
+        wanted = [name for name in some if not patterns or any(fnmatch.fnmatchcase(name, one) for one in patterns)]
+        if not wanted:
             continue
-        if module.name not in offered.chosen:
-            targets = ", ".join(offered.chosen_for.get(module.name, ["other GPUs"]))
-            left_out.setdefault(name, f"FlashInfer selects it for {targets} only, {here}")
-            continue
-        try:
-            spec = prepared(module, name)
-        except NoTarget as error:
-            left_out.setdefault(name, f"{str(error).rstrip('.')}, {here}")
-            continue
-        foreign = [target for target in targets_of(spec) if target not in declared]
-        if foreign:
-            always = f"FlashInfer compiles it for {' '.join(foreign)} whatever the list says"
-            left_out.setdefault(spec.name, f"{always}, {here}")
-        else:
-            specs.setdefault(spec.name, spec)
+        made, reason = prepared_or_not(offered, module, wanted[0])
+        for name in wanted if reason else ():
+            left_out.setdefault(name, f"{reason}, {here}")
+        for spec in made:
+            if len(some) > 1 and spec.name not in wanted:
+                continue
+            foreign = [target for target in targets_of(spec) if target not in declared]
+            if foreign:
+                always = f"FlashInfer compiles it for {' '.join(foreign)} whatever the list says"
+                left_out.setdefault(spec.name, f"{always}, {here}")
+            else:
+                specs.setdefault(spec.name, spec)
     return list(specs.values()), {name: reason for name, reason in left_out.items() if name not in specs}
 
 
-def prepared(module: Deferred, name: str) -> Any:
-    """What FlashInfer compiles for a module. Raises `NoTarget`, and `Failed` for every other failure."""
+def prepared_or_not(offered: Selection, module: Deferred, name: str) -> tuple[list[Any], str]:
+    """What FlashInfer compiles for a call, or why nothing for this list. Raises `Failed` for every other failure."""
+    if module.name not in offered.chosen:
+        targets = ", ".join(offered.chosen_for.get(module.name, ["other GPUs"]))
+        return [], f"FlashInfer selects it for {targets} only"
     try:
-        return module.spec()
-    except NoTarget:
-        raise
+        return module.specs(), ""
+    except NoTarget as error:
+        return [], str(error).rstrip(".")
     except Exception as error:
         raise Failed(f"FlashInfer cannot prepare {name}: {type(error).__name__}: {error}") from error
 
@@ -315,16 +353,28 @@ def seconds_of(folder: Path) -> dict[str, float]:
     return found
 
 
-def write_tree(out: Path, specs: list[Any], version: str, git_version: str) -> None:
-    """The package as FlashInfer 0.6 looks for it, in site-packages layout."""
-    package = out / "flashinfer_jit_cache"
+def write_tree(out: Path, specs: list[Any], version: str, git_version: str, provider: str = "") -> None:
+    """The package as FlashInfer 0.6 looks for it, or as one provider of 0.7, in site-packages layout."""
+    name = f"flashinfer_jit_cache_{provider}" if provider else "flashinfer_jit_cache"
+    package = out / name
     package.mkdir(parents=True)
-    text = PACKAGE.format(version=version, git_version=git_version)
+    about = {"version": version, "git_version": git_version}
+    if provider:
+        about |= {"provider_id": provider, "distribution": name.replace("_", "-"), "architectures": (provider,),
+                  "modules": tuple(sorted(spec.name for spec in specs))}  # fmt: skip
+    text = (PROVIDER if provider else PACKAGE).format(**about)
     (package / "__init__.py").write_text(text, encoding="utf-8")
     for spec in specs:
         place = package / "jit_cache" / spec.name
         place.mkdir(parents=True)
         shutil.copy2(spec.jit_library_path, place / f"{spec.name}.so")
+
+
+def write_shim(out: Path, version: str) -> None:
+    """The package that finds providers."""
+    package = out / "flashinfer_jit_cache"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(SHIM.format(version=version), encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -384,7 +434,7 @@ def build(options: argparse.Namespace) -> None:
         raise Failed("no module is left to compile")
     print(f"{len(specs)} modules for {arch_list}, {options.jobs} jobs", flush=True)
     seconds = compile_modules(specs, env.FLASHINFER_JIT_DIR, options.jobs)
-    write_tree(options.out, specs, options.version, __git_version__)
+    write_tree(options.out, specs, options.version, __git_version__, options.provider)
     if options.report:
         report = {
             "modules": [
@@ -410,7 +460,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--modules", default="", help="names or globs, separated by commas; empty for all")
     parser.add_argument("--report", type=lambda text: Path(text).resolve(), help="where the JSON report goes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers side by side")
+    parser.add_argument("--provider", default="", metavar="SM90A", help="a provider of FlashInfer 0.7 for one target")
+    parser.add_argument("--shim", action="store_true", help="compile nothing: the package that finds the providers")
     options = parser.parse_args(arguments)
+    if options.shim:
+        write_shim(options.out, options.version)
+        return 0
     try:
         with workspace():
             build(options)

@@ -232,7 +232,7 @@ class _Place:
         job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
         tuning = self.wanted.tuning
         asks = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
-        cache = cache_for(tuning.cache, self.work, job.environ) if tools or asks else None
+        cache = cache_for(tuning.cache, self.work, job.environ) if tools or (asks and not cell.shim) else None
         found = parallel.machine()
         share = self._share(found)
         values = command_fields(
@@ -246,11 +246,13 @@ class _Place:
             epoch=origin.epoch(job.declaration.root, job.environ),
         )  # fmt: skip
         preflight(ready, variables, found, self._job_memory(), job.notify)
-        if cache:
+        if cache and command:
             command, variables = cache.wrapped(command, python), variables | cache.variables
         with_what = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
         inside = f", in {self.engine.image.name}" if self.engine.image else ""
         job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_what}{inside}")
+        if not command:  # a shim without files
+            return _Run(0.0, share, 0, None)
         job.notify(f"{cell.id}: {share.jobs} jobs: {share.reason}" + (f"; cache: {cache.mode}" if cache else ""))
         variables[_MARK] = str(self.work.folder)
         with open(self.work.log, "ab") as log:

@@ -67,6 +67,12 @@ def stamp_of(cell: Cell, commit: str | None, modules: list[str] | None) -> Wheel
     )
 
 
+def shim_package(package: Package) -> Package:
+    """What a package's shims are made by: their own command, in a bare environment; none leaves metadata alone."""
+    build = {"kind": "tree", "command": package.build.shim, "requires": [], "no_deps": []}
+    return package.model_copy(update={"build": package.build.model_copy(update=build), "stamp": []})
+
+
 def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
     """Core metadata as the package declares it, with what the cell requires of its set; the readme if it has sources.
 
@@ -97,7 +103,8 @@ def packed(
     tree: Path, staging: Path, *, cell: Cell, package: Package, source: Path, stamp: WheelStamp, licences: list[Path]
 ) -> Path:
     """The wheel of a tree that the command filled. Raises `BuildError` for an empty tree and what no wheel can hold."""
-    if not any(path.is_file() for path in tree.rglob("*")):
+    bare = cell.shim and not package.build.command
+    if not bare and not any(path.is_file() for path in tree.rglob("*")):
         raise BuildError(
             "the build command ended well and left nothing",
             where=cell.id,
@@ -114,6 +121,7 @@ def packed(
             metadata=core_metadata(cell, package, source),
             stamp=stamp,
             licenses=licences,
+            empty=bare,
         )
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error

@@ -18,7 +18,7 @@ from pipeline.build.engine import Choice
 from pipeline.build.environment import base_python
 from pipeline.build.images import Client
 from pipeline.build.job import Job, Tuning, Wanted
-from pipeline.build.product import publish
+from pipeline.build.product import publish, shim_package
 from pipeline.build.variables import compression_flag
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
@@ -49,13 +49,15 @@ def build_cell(
     `VerificationError`, and `UsageError` for arguments that cannot be used.
     """
     choice = engine if isinstance(engine, Choice) else Choice(engine)
-    job = Job(declaration, cell, declaration.package(cell.package), environ or os.environ, notify or _to_stderr)
+    declared = declaration.package(cell.package)
+    package = shim_package(declared) if cell.shim else declared
+    job = Job(declaration, cell, package, environ or os.environ, notify or _to_stderr)
     with terminable(), _staging(out_dir) as staging:
         if fake_size is not None:
             built = job.placeholder(staging, fake_size)
         else:
-            _check_cell(cell, job.package, choice)
-            slice_of = list(modules) if modules else None
+            _check_cell(cell, package, choice)
+            slice_of = list(modules) if modules and not cell.shim else None
             named = toolchains.choice_named(toolchain)
             built = job.build(staging, Wanted(choice, named, slice_of, tuning or Tuning()))
         publish(built.wheel, built.record, out_dir, built.statistics)

@@ -49,7 +49,7 @@ class Toolchain:
     nvcc: Nvcc
     host: HostCompiler
     stubs: Path  # holds a libcuda.so to link against where no driver is
-    # The CUDA runtime for another CPU, where the host compiler is a cross compiler, and the headers beside it. nvcc then
+    # The CUDA runtime for another CPU, where the host compiler is a cross compiler, and headers beside it. nvcc then
     # looks below targets/ alone, and those of NVIDIA's wheels are not there.
     libraries: Path | None = None
     headers: Path | None = None

@@ -36,19 +36,21 @@ def pack(
     stamp: WheelStamp | None = None,
     licenses: Sequence[Path] = (),
     level: int = DEFAULT_LEVEL,
+    empty: bool = False,
 ) -> Path:
     """Pack ``tree`` (the wheel's root, without a dist-info folder) into a wheel in ``out_dir``, and return its path.
 
     ``version`` is with the local label, ``tags`` is like ``cp39-abi3-manylinux_2_28_x86_64``, ``metadata`` as for
     `metadata.write_metadata`, ``level`` is 0 (store) to 12. Equal trees give equal bytes: members are sorted, dated
     ``SOURCE_DATE_EPOCH`` (else 1980-01-01), and keep only their executable bit. ``__pycache__`` folders stay out.
+    With ``empty`` a tree may hold nothing: the wheel is its metadata.
     Raises `UsageError` for what cannot be a wheel, naming every such file.
     """
     name = WheelName.of(distribution, version, tags)
     if stamp:
         _check_stamp(stamp, name)
     body = [of_file(member, path) for member, path in _files(tree)]
-    if not body:
+    if not body and not empty:
         raise UsageError("nothing to pack", where=str(tree), remedy="have the build command fill this folder")
     info: dict[str, Item] = {}
     files = _license_files(licenses)

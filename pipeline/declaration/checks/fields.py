@@ -39,6 +39,8 @@ def check_templates(document: Document, package: Package, path: Path, source: So
     commands = COMMAND_FIELDS | named
     for place, argument in enumerate(package.build.command):
         yield from check_fields(source, (*path, "build", "command", place), argument, commands)
+    for place, argument in enumerate(package.build.shim):
+        yield from check_fields(source, (*path, "build", "shim", place), argument, commands)
     for key, value in package.build.env.items():
         yield from check_fields(source, (*path, "build", "env", key), value, commands)
     if package.smoke:

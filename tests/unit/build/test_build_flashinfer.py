@@ -51,7 +51,7 @@ def choose(modules, declared, patterns=(), not_chosen=()):
 @pytest.fixture
 def named(monkeypatch):
     """The names that the child process would find."""
-    monkeypatch.setattr(tool, "names_of", lambda modules, _: [m.plain_name for m in modules])
+    monkeypatch.setattr(tool, "names_of", lambda modules, _: [[m.plain_name] for m in modules])
 
 
 @pytest.mark.usefixtures("named")
@@ -185,9 +185,9 @@ def test_names_are_found_in_a_child_that_leaves_no_trace(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "flashinfer", SimpleNamespace(compilation_context=context))
     monkeypatch.setitem(sys.modules, "flashinfer.compilation_context", context)
     modules = [tool.Deferred(gen_moe_module, (), {}), tool.Deferred(gen_page_module, (), {})]
-    assert tool.names_of(modules, []) == ["moe", "page"]
+    assert tool.names_of(modules, []) == [["moe"], ["page"]]
     assert json.loads(called.read_text()) == [""]
-    assert tool.names_of(modules, ["page"]) == [None, "page"]
+    assert tool.names_of(modules, ["page"]) == [[], ["page"]]
     assert context.CompilationContext.get_nvcc_flags_list is None
 
 
@@ -208,3 +208,50 @@ def test_a_python_without_flashinfer_is_said(tmp_path):
     answer = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert answer.returncode == 1
     assert "error: FlashInfer cannot be imported: No module named 'flashinfer'" in answer.stderr
+
+
+def test_a_call_that_makes_several_modules_is_taken_apart(monkeypatch):
+    def gen_both_modules():
+        return [spec("one"), spec("two", "-gencode=arch=compute_90a,code=sm_90a")]
+
+    both = tool.Deferred(gen_both_modules, (), {})
+    assert [*both] == [both]  # FlashInfer extends its list with it
+    monkeypatch.setattr(tool, "names_of", lambda *_: [["one", "two"]])
+    selection = tool.Selection([both], {both.name}, {})
+    assert [s.name for s in tool.chosen_specs(selection, [], ["9.0a"])[0]] == ["one", "two"]
+    assert [s.name for s in tool.chosen_specs(selection, ["two"], ["9.0a"])[0]] == ["two"]
+    specs, left_out = tool.chosen_specs(selection, [], ["8.0"])
+    assert ([s.name for s in specs], list(left_out)) == (["one"], ["two"])
+
+
+def packages(folder):
+    """What can be imported of a folder, by a Python of its own; get_jit_cache_providers() as plain data."""
+    code = (
+        "import flashinfer_jit_cache as shim, json, pathlib\n"
+        "read = lambda p: [p.provider_id, p.distribution, p.version, sorted(p.cuda_architectures), sorted(p.modules),\n"
+        "                  sorted(q.name for q in pathlib.Path(p.jit_cache_dir).rglob('*.so'))]\n"
+        "print(json.dumps([shim.__version__, [read(p) for p in shim.get_jit_cache_providers()]]))\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=True
+    )
+    return json.loads(answer.stdout)
+
+
+def test_a_shim_finds_the_providers_that_are_installed_with_what_flashinfer_reads(tmp_path):
+    version = "0.7.2.post1+cu130"
+    assert tool.main(["--shim", "--out", str(tmp_path / "shim"), "--version", version]) == 0
+    assert packages(tmp_path / "shim") == [version, []]
+    for provider in ("sm90a", "sm120f"):
+        library = tmp_path / f"{provider}.so"
+        library.write_bytes(b"code")
+        made = [SimpleNamespace(name="page", jit_library_path=library)]
+        tool.write_tree(tmp_path / "shim", made, version, "abc", provider)
+    (tmp_path / "shim" / "flashinfer_jit_cache_something_else").mkdir()
+    assert packages(tmp_path / "shim") == [
+        version,
+        [
+            ["sm120f", "flashinfer-jit-cache-sm120f", version, ["sm120f"], ["page"], ["page.so"]],
+            ["sm90a", "flashinfer-jit-cache-sm90a", version, ["sm90a"], ["page"], ["page.so"]],
+        ],
+    ]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.station import build_cell, can_build
+from pipeline.declaration import load
 from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.plan import make_plan
 from pipeline.records.build import BuildRecord
@@ -242,6 +243,53 @@ def test_a_fake_build_makes_a_placeholder_of_the_size_without_the_command(tmp_pa
     record = build(tmp_path, cache, "sys.exit(1)", fake_size=5_000_000, stamp="demo/__init__.py")
     assert (record.bytes, record.placeholder, record.toolchain.kind) == (5_000_000, True, "none")
     assert (tmp_path / "dist" / WHEEL).stat().st_size == 5_000_000
+
+
+PROVIDERS = """
+version: "1.0"
+packages:
+  - name: demo
+    import: demo
+    per: [cuda, arch]
+    layout: provider
+    manylinux: "2_28"
+    build: {{kind: tree, command: [make], requires: [nothing-of-the-kind], env: {{T: "{{targets}}"}}{shim}}}
+    stamp: [demo/_build.py]
+cuda:
+  cu130: {{toolkit: "13.0", targets: {{x86_64: "9.0a 12.0f"}}}}
+"""
+
+
+def shim(tmp_path, cache, command=""):
+    """A shim, built: the names in its wheel, its METADATA, and its record."""
+    (tmp_path / "matrix.yaml").write_text(PROVIDERS.format(shim=command))
+    (tmp_path / "LICENSE").write_text("free")
+    (tmp_path / "make.py").write_text("import sys, pathlib\nout, version = sys.argv[1:]\n" + GOOD_TREE)
+    declaration = load(tmp_path / "matrix.yaml")
+    planned = next(one for one in make_plan(declaration).cells if one.shim)
+    record = build_cell(
+        declaration, planned, tmp_path / "dist", environ=environment(cache), notify=lambda _: None, modules=["x"]
+    )
+    with zipfile.ZipFile(tmp_path / "dist" / record.wheel) as archive:
+        metadata = archive.read("demo-1.0+cu130.dist-info/METADATA").decode()
+        return archive.namelist(), metadata, record
+
+
+def test_a_shim_without_a_command_is_metadata_with_exact_requirements_and_extras(tmp_path, cache):
+    members, metadata, record = shim(tmp_path, cache)
+    assert all(name.startswith("demo-1.0+cu130.dist-info/") for name in members)
+    assert "demo-1.0+cu130.dist-info/licenses/LICENSE" in members
+    assert "Requires-Dist: demo-sm90a==1.0+cu130\n" in metadata
+    assert "Requires-Dist: demo-sm120f==1.0+cu130 ; extra == 'sm120f'\n" in metadata
+    assert "Provides-Extra: sm90a\n" in metadata
+    assert (record.wheel, record.slice, record.toolchain.kind) == ("demo-1.0+cu130-py3-none-any.whl", None, "none")
+
+
+def test_a_shim_holds_what_its_own_command_makes_and_needs_no_compiler(tmp_path, cache):
+    command = ', shim: ["{python}", make.py, "{out}", "{full_version}"]'
+    members, _, record = shim(tmp_path, cache, command)
+    assert "demo/__init__.py" in members
+    assert record.seconds > 0
 
 
 def test_an_interrupt_ends_the_command_and_leaves_nothing(tmp_path, cache):
