@@ -26,9 +26,10 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Written:
-    """An image as matrix.yaml has it: the line (from 1) and the text there, its name, tag and digest."""
+    """An image as matrix.yaml has it: where its text is (line and column from 1), its name, tag and digest."""
 
     line: int
+    column: int
     text: str
     name: str
     tag: str | None
@@ -52,7 +53,7 @@ def written_images(declaration: Declaration) -> Iterator[Written]:
             comment = re.search(r"#\s*([\w][\w.-]{0,127})\s*$", lines[mark.line - 1])
             if digest and tag is None and comment:
                 tag = comment[1]
-            yield Written(mark.line, text, name, tag, digest or None)
+            yield Written(mark.line, mark.column + (mark.lead or 0), text, name, tag, digest or None)
 
 
 def _split(image: str) -> tuple[str, str | None]:
@@ -100,9 +101,8 @@ def _token(challenge: str, client: httpx.Client) -> str:
 def filled(text: str, found: dict[Written, str]) -> str:
     """matrix.yaml with digests in the place of tags, and each tag as a comment behind it; all else as it was."""
     lines = text.split("\n")
-    for image, digest in found.items():
-        line = lines[image.line - 1]
-        start = line.rfind(image.text)
+    for image, digest in sorted(found.items(), key=lambda item: (item[0].line, item[0].column), reverse=True):
+        line, start = lines[image.line - 1], image.column - 1
         rest = line[start + len(image.text) :]
         alone = re.fullmatch(r"(['\"]?)\s*(#.*)?", rest)
         pinned = f"{image.name}@{digest}"

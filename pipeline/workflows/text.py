@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import yaml
@@ -60,7 +60,7 @@ def _mapping(value: dict[Any, Any], depth: int) -> Iterator[str]:
         elif isinstance(key, Remark):
             yield from _remark(key, pad)
         else:
-            yield from _entry(f"{pad}{_key(str(key))}:", inner, depth)
+            yield from _entry(f"{pad}{_key(str(key), depth)}:", inner, depth)
 
 
 def _remark(remark: Remark, pad: str) -> Iterator[str]:
@@ -92,8 +92,8 @@ def _items(values: list[Any], depth: int) -> Iterator[str]:
             yield from _remark(value, pad)
         elif isinstance(value, Verbatim):
             yield from (f"{pad}{line}".rstrip() for line in value.text.splitlines())
-        elif isinstance(value, dict) and value:
-            lines = list(_mapping(value, depth + 1))
+        elif isinstance(value, dict | list) and value:
+            lines = list(_mapping(value, depth + 1) if isinstance(value, dict) else _items(value, depth + 1))
             first = next(place for place, line in enumerate(lines) if not line.lstrip().startswith("#"))
             yield from (line.replace("  ", "", 1) for line in lines[:first])
             yield f"{pad}- {lines[first].lstrip()}"
@@ -114,8 +114,9 @@ def _lines(text: str, depth: int) -> Iterator[str]:
         yield f"{pad}{line}" if line else ""
 
 
-def _key(text: str) -> str:
-    return text if text == "on" else _text(text)  # a word for true in YAML 1.1; GitHub reads 1.2
+def _key(text: str, depth: int) -> str:
+    """`on` begins every workflow, plain: a word for true in YAML 1.1, but GitHub reads 1.2."""
+    return text if text == "on" and depth == 0 else _text(text)
 
 
 def _scalar(value: Any) -> str:
@@ -132,12 +133,22 @@ def _scalar(value: Any) -> str:
     return _text(value)
 
 
+@cache
 def _text(value: str) -> str:
-    """Plain where every reader takes it for the same text, else in double quotes as JSON has it."""
+    """Plain where every reader takes it for the same text, else in double quotes, all but ASCII escaped."""
     if value and not _NUMBER_1_2.fullmatch(value) and value.isprintable() and value.isascii():
         try:
-            if yaml.safe_load(value) == value and yaml.safe_load(f"- {value}: 1") == [{value: 1}]:
+            if yaml.safe_load(f"- {value}: 1\n- {value}") == [{value: 1}, value]:
                 return value
         except yaml.YAMLError:
             pass
-    return json.dumps(value)
+    return f'"{"".join(map(_escaped, value))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if " " <= character <= "~":
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

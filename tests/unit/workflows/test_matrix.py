@@ -1,0 +1,125 @@
+"""A plan as GitHub Actions takes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from pipeline.__main__ import run
+from pipeline.declaration import load
+from pipeline.errors import UsageError
+from pipeline.plan import make_plan
+from pipeline.plan.sessions import session_names
+from pipeline.records.plan import Plan
+from pipeline.workflows.matrix import build_rows, notices, outputs, smoke_rows, with_runner
+from tests.unit.workflows.repositories import ROOT, SETS, copied
+
+
+def matrix_of(name):
+    place = SETS[name]
+    return load(place if place.is_file() else place / "matrix.yaml")
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_cell_has_a_row_with_all_that_its_job_needs(name):
+    declaration = matrix_of(name)
+    plan = with_runner(make_plan(declaration), declaration.document.workflows.runner)
+    rows = build_rows(plan.cells, session_names(declaration))
+    assert [row["id"] for row in rows] == [cell.id for cell in plan.cells]
+    for row in rows:
+        assert row["runner"]
+        assert row["engine"] in {"host", "docker"}
+        assert row["session"].startswith("build(")
+    assert len({row["artifact"] for row in rows}) == len(rows)
+
+
+def test_a_row_knows_its_engine_and_whether_it_can_be_imported():
+    declaration = matrix_of("flashinfer-providers")
+    plan = with_runner(make_plan(declaration), "ubuntu-24.04")
+    rows = {row["id"]: row for row in build_rows(plan.cells, session_names(declaration))}
+    assert rows["cu130-x86_64-sm90a"]["import"] is True
+    assert rows["cu130-shim"]["import"] is False  # what it requires is not there
+    assert rows["cu130-shim"]["runner"] == "ubuntu-24.04"
+    first = build_rows(make_plan(matrix_of("flashinfer-split")).cells[:1], session_names(matrix_of("flashinfer-split")))
+    assert first[0]["engine"] == "docker"
+
+
+def test_only_what_has_a_gpu_runner_is_tried_there():
+    plan = make_plan(matrix_of("flashinfer-split"))
+    assert {row["runner"] for row in smoke_rows(plan.cells)} == {"gpu-h100"}
+    assert len(smoke_rows(plan.cells)) == 2
+    told = list(notices(plan))
+    assert any(line.startswith("::notice title=not proven::sm12x on x86_64") for line in told)
+    assert all("\n" not in line for line in told)
+
+
+def test_what_github_would_not_take_is_refused():
+    row = {"id": "x" * 100}
+    with pytest.raises(UsageError, match="257 jobs to build"):
+        outputs([row] * 257, [])
+    with pytest.raises(UsageError, match=r"take .* bytes, and a job's outputs 1,048,576"):
+        outputs([{"id": "x" * 4096}] * 200, [])
+    assert "build=[" in outputs([row] * 256, [row])
+
+
+def test_a_cell_that_nobody_builds_is_named():
+    cell = make_plan(matrix_of("minikernels")).cells[0].model_copy(update={"runner": None})
+    with pytest.raises(UsageError, match=f"no runner builds {cell.id}"):
+        build_rows([cell], {cell.id: "build(x)"})
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    matrix = copied("minikernels", tmp_path / "r")
+    (tmp_path / "r/.git").rmdir()
+    git = ["git", "-C", str(tmp_path / "r"), "-c", "user.name=t", "-c", "user.email=t@x"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *arguments], check=True)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    return matrix, tmp_path, git
+
+
+def told(place):
+    return dict(line.split("=", 1) for line in (place / "output").read_text().splitlines())
+
+
+def test_a_selection_narrows_what_is_built_and_never_what_is_published(repository, capsys):
+    matrix, place, git = repository
+    command = ["plan", "--matrix", str(matrix), "--only", "cu130-x86_64-*", "--actions", str(place / "plan.json")]
+    assert run([*command, "--date", "20261201"]) == 0
+    assert len(Plan.read(place / "plan.json").cells) == 9
+    found = told(place)
+    assert len(json.loads(found["build"])) == 3
+    assert json.loads(found["smoke"]) == []
+    assert found["tag"] == "minikernels-v0.1.0"
+    assert found["date"] == "20261201"
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert found["commit"] == head
+    assert "9 wheels, 3 built in this run" in (place / "summary").read_text()
+    assert "::notice title=not proven::" in capsys.readouterr().err
+
+
+def test_inputs_left_empty_by_hand_mean_nothing(repository):
+    matrix, place, _ = repository
+    empty = ["--only", "", "--tag", "", "--date", ""]
+    assert run(["plan", "--matrix", str(matrix), *empty, "--actions", str(place / "plan.json")]) == 0
+    assert len(json.loads(told(place)["build"])) == 9
+
+
+def test_a_tag_that_is_not_the_versions_ends_the_run_before_anything_is_built(repository, capsys):
+    matrix, place, _ = repository
+    command = ["plan", "--matrix", str(matrix), "--tag", "minikernels-v9", "--actions", str(place / "plan.json")]
+    assert run(command) == 2
+    assert "not that of the version 0.1.0" in capsys.readouterr().err
+    assert not (place / "plan.json").exists()
+    assert not (place / "output").exists()
+
+
+def test_this_project_plans_its_own_release(monkeypatch, tmp_path):
+    monkeypatch.delenv("GITHUB_OUTPUT", raising=False)
+    place = tmp_path / "plan.json"
+    assert run(["plan", "--matrix", str(ROOT / "matrix.yaml"), "--actions", str(place)]) == 0
+    assert len(Plan.read(place).cells) == 12
