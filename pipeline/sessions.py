@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -95,7 +97,10 @@ def _register_build(matrix: Path) -> None:
     build.__doc__ = "Build one cell into a wheel; what follows -- goes to `fatwheel build`."
     named = zip(found, session_ids(found), strict=True)
     parametrized = nox.parametrize("cell", [nox.param(c.id, id=text, tags=_tags(c)) for c, text in named])(build)
-    nox.session(name="build", venv_backend="none", default=False)(parametrized)
+    # nox -j builds cells side by side, where nox can; a cell that fails does not stop the next.
+    able = "allow_parallel" in inspect.signature(nox.session).parameters
+    more: dict[str, Any] = {"allow_parallel": True} if able else {}
+    nox.session(name="build", venv_backend="none", default=False, **more)(parametrized)
 
 
 def _register_report(matrix: Path) -> None:

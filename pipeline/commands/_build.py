@@ -116,7 +116,8 @@ def _gathered(cells: Sequence[Cell], answers: dict[str, tuple[int, str]], output
         if status == 0:
             found.records.append(BuildRecord.read(output / f"{cell.wheel}.build.json"))
         else:
-            found.failed.append((cell, kinds.get(status, BuildError)(words or f"ended with status {status}")))
+            what = words.removeprefix(f"{cell.id}: ") or f"ended with status {status}"
+            found.failed.append((cell, kinds.get(status, BuildError)(what)))
     return found
 
 
