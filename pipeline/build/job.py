@@ -221,9 +221,11 @@ class _Place:
                     licences=ready.licences,
                 )
             else:
-                wheel = product.collected(self.work.out, staging, cell=cell, stamp=ready.stamp)
+                wheel = product.collected(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
             record = product.described(wheel, draft)
         self._judge(wheel, record)
+        if not any("/licenses/" in name or "LICEN" in name.upper() for name in product.info_files(wheel)):
+            job.notify(f"warning: {wheel.name} carries no licence text; have its own build put one in")
         figures = seen.cache.statistics if seen.cache else None
         return Built(wheel, record, figures.read_bytes() if figures and figures.is_file() else None)
 

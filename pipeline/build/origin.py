@@ -141,7 +141,10 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def licences(package: Package, source: Path) -> list[Path]:
-    """The licence texts for the wheel: those declared, else those that the sources carry. Raises `BuildError`."""
+    """The licence texts for the wheel: those declared, else those that the sources carry.
+
+    Raises `BuildError` where one is missing, and where fatwheel would pack a wheel without any.
+    """
     declared = package.metadata.license_files
     missing = [name for name in declared if not (source / name).is_file()]
     if missing:
@@ -154,4 +157,10 @@ def licences(package: Package, source: Path) -> list[Path]:
         return [source / name for name in declared]
     inside = [path for path in source.glob("*.dist-info/licenses/**/*") if path.is_file()]
     beside = [path for pattern in _LICENCES for path in source.glob(pattern) if path.is_file()]
+    if not inside and not beside and package.build.kind == "tree":
+        raise BuildError(
+            f"{package.name}: there is no licence text in the sources",
+            where=str(source),
+            remedy="declare metadata.license_files; every wheel carries its licence",
+        )
     return sorted(inside or beside)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import zipfile
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.build.restamp import restamp
+from pipeline.build.restamp import restamp, restamped
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.plan.requirements import filled
@@ -18,6 +19,7 @@ from pipeline.records.plan import Cell
 from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
+from pipeline.wheels.archive import Archive
 from pipeline.wheels.expected import expected_of
 from pipeline.wheels.metadata import Fields
 from pipeline.wheels.names import WheelName
@@ -145,7 +147,7 @@ def rehearsed(
             stamp_wheel(wheel, place / "stamped", marked)
 
 
-def collected(out: Path, staging: Path, *, cell: Cell, stamp: WheelStamp) -> Path:
+def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp) -> Path:
     """The one wheel that a project's own command left, stamped. Raises `BuildError` unless it is the cell's."""
     wheels = sorted(path for path in out.rglob("*.whl") if path.is_file())
     if len(wheels) != 1:
@@ -162,9 +164,23 @@ def collected(out: Path, staging: Path, *, cell: Cell, stamp: WheelStamp) -> Pat
             remedy="make version, local label and tags agree: {full_version}, tag and manylinux of the package",
         )
     try:
-        return stamp_wheel(wheels[0], staging, stamp)
+        return stamp_wheel(wheels[0], staging, stamp, replaced=_disagreeing(wheels[0], package, cell))
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+
+
+def _disagreeing(wheel: Path, package: Package, cell: Cell) -> dict[str, bytes]:
+    """The stamp files of a project's own wheel that say something else, as they should be."""
+    if not package.stamp or not zipfile.is_zipfile(wheel):
+        return {}
+    with zipfile.ZipFile(wheel) as archive:
+        return restamped(archive.namelist(), archive.read, package.stamp, cell)
+
+
+def info_files(wheel: Path) -> list[str]:
+    """The members of a wheel's dist-info folder."""
+    with Archive.open(wheel) as archive:
+        return [name for name in archive.by_name if name.startswith(f"{archive.dist_info}/")]
 
 
 def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, size: int) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -20,10 +20,20 @@ _TOKEN = re.compile(r"(?:sm|compute)_?[0-9]+[af]?|[0-9][0-9a-zA-Z_.+-]*")
 
 def restamp(tree: Path, patterns: Sequence[str], cell: Cell) -> list[str]:
     """Rewrite the files that the patterns name; which of them changed, as members. Raises `BuildError` for no file."""
-    changed: list[str] = []
     members = {path.relative_to(tree).as_posix(): path for path in tree.rglob("*") if path.is_file()}
+    changed = restamped(members, lambda name: members[name].read_bytes(), patterns, cell)
+    for name, data in changed.items():
+        write_atomically(members[name], data)
+    return list(changed)
+
+
+def restamped(
+    names: Collection[str], read: Callable[[str], bytes], patterns: Sequence[str], cell: Cell
+) -> dict[str, bytes]:
+    """The new contents of those files among ``names`` that do not agree. Raises `BuildError` for no file."""
+    changed: dict[str, bytes] = {}
     for pattern in patterns:
-        found = sorted(name for name in members if fnmatch.fnmatchcase(name, pattern))
+        found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
         if not found:
             raise BuildError(
                 f"the build left no {pattern}, which `stamp` names",
@@ -31,11 +41,10 @@ def restamp(tree: Path, patterns: Sequence[str], cell: Cell) -> list[str]:
                 remedy="have the command write it, or take it off `stamp`",
             )
         for name in found:
-            before = members[name].read_bytes()
+            before = read(name)
             after = stamped(before.decode("utf-8", "surrogateescape"), cell).encode("utf-8", "surrogateescape")
             if after != before:
-                write_atomically(members[name], after)
-                changed.append(name)
+                changed[name] = after
     return changed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -67,18 +67,25 @@ def pack(
     return write_wheel(out_dir / name.text, items, record=f"{name.dist_info}/RECORD", level=level)
 
 
-def stamp_wheel(wheel: Path, out_dir: Path, stamp: WheelStamp, *, level: int = DEFAULT_LEVEL) -> Path:
+def stamp_wheel(
+    wheel: Path,
+    out_dir: Path,
+    stamp: WheelStamp,
+    *,
+    replaced: Mapping[str, bytes] | None = None,
+    level: int = DEFAULT_LEVEL,
+) -> Path:
     """Write a wheel that some other tool built to ``out_dir`` under the same name, with ``stamp`` in it.
 
-    Members keep their compressed bytes; order, dates and RECORD are made anew as `pack` makes them. ``out_dir`` may be
-    the folder that the wheel is in. Raises `UsageError` when the stamp is for another wheel, `VerificationError` when
-    the wheel cannot be read.
+    ``replaced`` members get these contents; the others keep their compressed bytes. Order, dates and RECORD are made
+    anew as `pack` makes them. ``out_dir`` may be the folder that the wheel is in. Raises `UsageError` when the stamp is
+    for another wheel, `VerificationError` when the wheel cannot be read.
     """
     name = WheelName.parse(wheel.name)
     _check_stamp(stamp, name)
     with Archive.open(wheel) as archive:
         folder = archive.dist_info
-        made_anew = {f"{folder}/{file}" for file in ("RECORD", STAMP, *_SIGNATURES)}
+        made_anew = {f"{folder}/{file}" for file in ("RECORD", STAMP, *_SIGNATURES)} | set(replaced or ())
         members = [member for member in archive.by_name.values() if member.name not in made_anew]
         contents = examine(archive, members, digests=True)
         broken = [f"{one.member.name}: {one.fault.what}" for one in contents if one.fault and not one.sha256]
@@ -86,6 +93,7 @@ def stamp_wheel(wheel: Path, out_dir: Path, stamp: WheelStamp, *, level: int = D
             raise VerificationError("\n  ".join(broken), where=wheel.name, remedy="build it again")
         items: list[Item | Copied] = [Copied(archive, one.member, one.sha256) for one in contents]
         items.append(of_bytes(f"{folder}/{STAMP}", stamp.to_json().encode()))
+        items += [of_bytes(name, data) for name, data in (replaced or {}).items()]
         items.sort(key=lambda item: (item.name.startswith(f"{folder}/"), item.name))
         return write_wheel(out_dir / wheel.name, items, record=f"{folder}/RECORD", level=level)
 

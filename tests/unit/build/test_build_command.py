@@ -52,6 +52,7 @@ def fatwheel(tmp_path, cache, monkeypatch, capfd):
     """Run one command line in a project; status, standard output, standard error."""
     (tmp_path / "matrix.yaml").write_text(TEXT.replace("{{", "{").replace("}}", "}"))
     (tmp_path / "make.py").write_text(MAKE)
+    (tmp_path / "LICENSE").write_text("free")
     monkeypatch.chdir(tmp_path)
     for name, value in environment(cache).items():
         monkeypatch.setenv(name, value)

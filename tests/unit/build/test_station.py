@@ -194,6 +194,28 @@ def test_what_stamp_files_say_is_made_to_agree(tmp_path, cache):
         assert archive.read("demo/__init__.py") == b"__version__ = '1.0'\n"
 
 
+def test_a_projects_own_wheel_is_made_to_agree_too(tmp_path, cache):
+    script = f"""
+import zipfile
+with zipfile.ZipFile(pathlib.Path(out, {WHEEL!r}), "w") as archive:
+    archive.writestr("demo/__init__.py", "__version__ = '0.0.0'")
+    archive.writestr("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.4\\nName: demo\\nVersion: 1.0\\n")
+    archive.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    archive.writestr("demo-1.0.dist-info/RECORD", "")
+"""
+    record = build(tmp_path, cache, script, kind="wheel", stamp="demo/__init__.py")
+    with zipfile.ZipFile(tmp_path / "dist" / record.wheel) as archive:
+        assert archive.read("demo/__init__.py") == b"__version__ = '1.0'"
+
+
+def test_a_wheel_without_a_licence_text_is_not_packed(tmp_path, cache):
+    declaration, planned = pure(tmp_path / "project", GOOD_TREE)
+    (tmp_path / "project" / "LICENSE").unlink()
+    with pytest.raises(BuildError, match="demo: there is no licence text in the sources") as caught:
+        build_cell(declaration, planned, tmp_path / "dist", environ=environment(cache), notify=lambda _: None)
+    assert "declare metadata.license_files" in str(caught.value.remedy)
+
+
 def test_a_stamp_file_that_the_build_does_not_leave(tmp_path, cache):
     error = failing(tmp_path, cache, GOOD_TREE, stamp="demo/_build.py")
     assert error.what == "the build left no demo/_build.py, which `stamp` names"
