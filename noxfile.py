@@ -31,6 +31,7 @@ nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["tests"]
 nox.options.error_on_missing_interpreters = True
 LOCK = "requirements/dev.txt"
+DOCS_LOCK = "requirements/docs.txt"
 
 register("matrix.yaml", rehearse="examples/minikernels/matrix.yaml")
 
@@ -65,11 +66,20 @@ def _lint(session: nox.Session) -> None:
     session.run("fatwheel", "check", "--matrix", "examples/minikernels/matrix.yaml")
 
 
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """The documentation, into docs/_build; a warning is an error. What follows -- goes to sphinx-build."""
+    session.install("--require-hashes", "-r", DOCS_LOCK)
+    session.install("--no-deps", "-e", ".")
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build", *session.posargs)
+
+
 @nox.session(venv_backend="none", default=False)
 def lock(session: nox.Session) -> None:
-    """Write the locked development dependencies anew; what follows -- goes to uv."""
-    session.run(
-        "uv", "pip", "compile", "pyproject.toml", "--group", "dev", "--universal", "--python-version", "3.11",
-        "--generate-hashes", "--no-strip-extras", "--no-emit-index-url", "--no-annotate", "--quiet",
-        "--custom-compile-command", "nox -s lock", "-o", LOCK, *session.posargs, external=True,
-    )  # fmt: skip
+    """Write the locked dependencies of developers and of the documentation anew; what follows -- goes to uv."""
+    for group, place in (("dev", LOCK), ("docs", DOCS_LOCK)):
+        session.run(
+            "uv", "pip", "compile", "pyproject.toml", "--group", group, "--universal", "--python-version", "3.11",
+            "--generate-hashes", "--no-strip-extras", "--no-emit-index-url", "--no-annotate", "--quiet",
+            "--custom-compile-command", "nox -s lock", "-o", place, *session.posargs, external=True,
+        )  # fmt: skip

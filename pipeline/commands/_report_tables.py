@@ -25,6 +25,7 @@ def show_prices(prices: Sequence[CellPrice]) -> None:
 
 
 def _show(table: Table) -> None:
-    echo_table(table.headings, table.rows, title=table.title, right=table.right, whole=(0, *table.right))
+    click.echo(click.style(table.title, bold=True))
+    echo_table(table.headings, table.rows, right=table.right, whole=(0, *table.right))
     if table.below:
         click.echo(f"{table.below}\n")

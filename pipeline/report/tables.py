@@ -41,7 +41,7 @@ def _budget(report: Report) -> Table:
         for row in report.wheels
     )
     return Table(
-        f"{report.now}: {len(rows)} wheels, limit {words.size(report.limit)}",
+        f"{report.now}: {len(rows)} wheel{'s' if len(rows) != 1 else ''}, limit {words.size(report.limit)}",
         ("wheel", "size", "of limit", since, ""), rows, (1, 2, 3),
     )  # fmt: skip
 
@@ -80,20 +80,20 @@ def _losing(capabilities: Sequence[str]) -> str:
 
 
 def _prices(prices: Sequence[TargetPrice]) -> Table:
-    """One row a target and way of knowing: the newest, over all wheels."""
+    """The newest of each: by machine code one row a target, over all wheels; by sizes one row a wheel."""
     groups: dict[tuple[str, str], list[TargetPrice]] = {}
-    seen = set()
+    seen: set[tuple[str, str, str]] = set()
     for price in prices:
         key = (" ".join(price.targets), price.label, price.method)
         if key not in seen:
             seen.add(key)
-            groups.setdefault((key[0], price.method), []).append(price)
+            groups.setdefault((key[0], price.label if price.method == "sizes" else ""), []).append(price)
     rows = []
-    for (target, method), found in groups.items():
+    for (target, _), found in groups.items():
         middle = words.size(median(price.bytes for price in found))
         reach = words.span(min(price.low for price in found), max(price.high for price in found))
         where = found[0].label if len(found) == 1 else f"{len(found)} wheels"
-        how = "its machine code" if method == "inventory" else "sizes: " + found[0].basis.partition(": ")[2]
+        how = "its machine code" if found[0].method == "inventory" else "sizes: " + found[0].basis.partition(": ")[2]
         rows.append((target, middle, reach if reach != middle else "", where, how))
     return Table("the price of a target", ("target", "adds", "between", "in", "from"), tuple(rows), (1,))
 

@@ -67,8 +67,10 @@ def days(trend: Trend) -> str:
     if trend.days is None:
         return "not growing" if trend.soonest is None else f"not growing; {_days(trend.soonest)} at worst"
     text = _days(trend.days)
-    if trend.soonest is None or trend.days <= 0:
+    if trend.days <= 0:
         return text
+    if trend.soonest is None:
+        return f"{text}, unsure"
     late = "never" if trend.latest is None else f"{trend.latest:.0f}"
     return f"{text} ({trend.soonest:.0f} to {late})"
 

@@ -1,0 +1,36 @@
+"""How the documentation is built: `nox -s docs`. Its reference pages are written from the code first."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import generate  # noqa: E402 - beside this file
+
+import pipeline  # noqa: E402 - the checkout's own
+
+generate.write(HERE / "reference")
+
+project = "fatwheel"
+author = "the fatwheel contributors"
+copyright = "the fatwheel contributors"  # noqa: A001 - Sphinx's name
+version = release = pipeline.__version__
+
+extensions = ["myst_parser", "sphinx_copybutton"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+nitpicky = True
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+copybutton_prompt_text = r"\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "furo"
+html_title = "fatwheel"
+html_static_path: list[str] = []
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
