@@ -189,13 +189,16 @@ def _smoke(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _release(declaration: Declaration | None, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Which secrets are set, by their names alone."""
+    from pipeline.stores.github.tokens import token_variable
+
     named = dict(declaration.document.secrets) if declaration else {}
     for opened, name in named.items():
-        is_set = bool(environ.get(name))
+        variable = token_variable(opened) if "/" in opened else name
+        is_set = bool(environ.get(variable))
         yield Finding(
             area="release", name=name, state="ok" if is_set else "note",
             detail=f"for {opened}: {'set' if is_set else 'not set'}",
-            remedy=None if is_set else f"set {name} where {opened} is written to",
+            remedy=None if is_set else f"set {variable} to write to {opened} from here; on Actions, the secret {name}",
         )  # fmt: skip
     tokens = [name for name in _TOKENS if environ.get(name)]
     yield Finding(

@@ -82,13 +82,13 @@ def test_cells_are_told_with_their_reasons(doctor):
 
 
 def test_secrets_are_told_by_name_and_never_by_value(doctor, tmp_path):
-    leaky = program(tmp_path / "sccache", 'echo "sccache 1 $WHEEL_KEY"')
-    status, out = doctor(WHEEL_KEY="hidden-value", GITHUB_TOKEN="ghp_hidden", FATWHEEL_SCCACHE=leaky)
+    leaky = program(tmp_path / "sccache", 'echo "sccache 1 $FATWHEEL_TOKEN_OWNER_WHEELS"')
+    status, out = doctor(FATWHEEL_TOKEN_OWNER_WHEELS="hidden-value", GITHUB_TOKEN="ghp_hidden", FATWHEEL_SCCACHE=leaky)
     assert status == 0
     assert "for owner/wheels: set" in out
     assert "GITHUB_TOKEN is set" in out
     assert "hidden" not in out
-    assert "<WHEEL_KEY>" in out
+    assert "<FATWHEEL_TOKEN_OWNER_WHEELS>" in out
 
 
 def test_it_needs_no_declaration(tmp_path):
