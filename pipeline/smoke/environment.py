@@ -48,9 +48,12 @@ class Bare:
         """Where the wheel was installed."""
         return next(self.folder.glob("environment/lib/python*/site-packages"))
 
-    def install(self, requirements: Sequence[str | Path], environ: Mapping[str, str]) -> None:
+    def install(
+        self, requirements: Sequence[str | Path], environ: Mapping[str, str], options: Sequence[str] = ()
+    ) -> None:
         """Install with what they require, by this process's pip, else by uv. Raises `SmokeError` with the reason."""
-        answer = install(self.python, requirements, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
+        wanted = [*options, *requirements]
+        answer = install(self.python, wanted, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
         if answer.status == NOT_STARTED:
             raise SmokeError(
                 f"there is no pip for {sys.executable} and no uv on PATH",

@@ -86,11 +86,18 @@ def _tests(subject: Subject, gpu: bool, python: str | None, environ: Mapping[str
     with tempfile.TemporaryDirectory(prefix="fatwheel-smoke-") as folder:
         bare = Bare.make(Path(folder).resolve(), python, environ)
         try:
-            bare.install([subject.wheel.resolve()], environ)
+            bare.install([subject.wheel.resolve()], environ, _options(subject))
             imported = try_import(bare, subject, environ)
         except SmokeError as error:
             imported = Imported(Check(outcome="failed", detail=error.what))
         return imported, _on_gpu(bare, subject, imported, environ) if gpu else None
+
+
+def _options(subject: Subject) -> list[str]:
+    """How a wheel is installed: wheels of its set lie beside it; a shim alone, since its providers may be elsewhere."""
+    if subject.cell is not None and subject.cell.shim:
+        return ["--no-deps"]
+    return ["--find-links", str(subject.wheel.resolve().parent)]
 
 
 def _on_gpu(bare: Bare, subject: Subject, imported: Imported, environ: Mapping[str, str]) -> Ran:

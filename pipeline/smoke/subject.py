@@ -56,12 +56,14 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         listed = archive.by_name.get(f"{archive.dist_info}/top_level.txt")
         top_level = archive.read(listed).decode("utf-8", "replace").split() if listed else []
         modules = top_levels(archive.by_name, top_level)
+    # A provider is imported under a name of its own, by a shim that bears the package's.
+    named = (package.import_name,) if package and package.import_name and package.layout != "provider" else modules
     known = stamp.covers if stamp else cell.covers if cell else None
     smoke = package.smoke if package else None
     return Subject(
         wheel=wheel,
         name=name,
-        modules=(package.import_name,) if package and package.import_name else modules,
+        modules=named,
         covers=None if known is None else tuple(known),
         toolkit=stamp.toolkit if stamp else cell.toolkit if cell else None,
         placeholder=bool(stamp and stamp.placeholder),

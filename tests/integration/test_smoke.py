@@ -13,6 +13,7 @@ import pytest
 
 from pipeline.__main__ import run
 from pipeline.declaration.model import Package
+from pipeline.records.plan import Cell
 from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.smoke import smoke_wheel
@@ -360,3 +361,38 @@ def test_asking_for_a_gpu_where_there_is_none_ends_with_5(tmp_path, capsys):
     assert run(["smoke", str(place), "--gpu"]) == 5
     assert "not proven: no NVIDIA GPU was found on this machine" in capsys.readouterr().err
     assert SmokeRecord.read(place.with_name(f"{place.name}.smoke.json")).gpu.outcome == "skipped"
+
+
+def test_wheels_of_the_set_are_found_beside_the_one_that_requires_them(tmp_path):
+    (tmp_path / "wheels").mkdir()
+    wheel(tmp_path, {"demo_base/__init__.py": "x = 1\n"}, name="demo-base", tags="py3-none-any", stamped=False)
+    files = {"demo_kernels/__init__.py": f"import demo_base\n__version__ = '{FULL}'\n"}
+    needy = wheel(tmp_path, files, requires=[f"demo-base=={FULL}"])
+    assert smoke_wheel(needy, environ=dict(os.environ) | {"PIP_NO_INDEX": "1"}).import_.outcome == "passed"
+
+
+def shim_cell():
+    return Cell(
+        id="cu130-shim", package="demo-kernels", version="1.0", cuda="cu130", toolkit="13.0", arch=None, family=None,
+        local_version="cu130.sm9x", wheel="demo", artifact="demo", image=None, runner=None, smoke=None, shim=True,
+    )  # fmt: skip
+
+
+def test_a_shim_is_tried_by_itself_since_its_providers_may_be_elsewhere(tmp_path):
+    (tmp_path / "wheels").mkdir()
+    needs = ["demo-kernels-sm90a==1.0"]
+    alone = wheel(tmp_path, requires=needs, tags="py3-none-any", stamped=False)
+    record = smoke_wheel(alone, cell=shim_cell(), environ=dict(os.environ) | {"PIP_NO_INDEX": "1"})
+    assert record.import_.outcome == "passed"
+    assert smoke_wheel(alone, environ=dict(os.environ) | {"PIP_NO_INDEX": "1"}).import_.outcome == "failed"
+
+
+def test_a_provider_is_imported_under_its_own_name(tmp_path):
+    (tmp_path / "wheels").mkdir()
+    files = {"demo_kernels_sm90a/__init__.py": f"version = __version__ = '{FULL}'\n"}
+    provider = wheel(tmp_path, files, name="demo-kernels-sm90a", stamped=False)
+    build = {"kind": "tree", "command": ["x"]}
+    about = {"name": "demo-kernels", "import": "demo_kernels", "per": ["cuda", "arch"], "layout": "provider"}
+    package = Package.model_validate(about | {"build": build})
+    record = smoke_wheel(provider, package=package)
+    assert (record.import_.outcome, record.modules) == ("passed", ["demo_kernels_sm90a"])
