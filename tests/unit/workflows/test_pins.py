@@ -11,7 +11,7 @@ from pipeline.__main__ import run
 from pipeline.errors import ReleaseRefused, UsageError
 from pipeline.workflows.newest import chosen, repinned
 from pipeline.workflows.pins import Pin, pins_of, pins_text, read_pins, shipped, shipped_path
-from tests.unit.workflows.repositories import copied
+from tests.unit.workflows.repositories import ROOT, copied
 
 ONE, TWO, THREE = "1" * 40, "2" * 40, "3" * 40
 
@@ -107,3 +107,12 @@ def test_a_server_that_cannot_be_read_changes_nothing(tmp_path, capsys):
     assert run(["pins", "--update", "--matrix", str(matrix), "--server", str(tmp_path / "none")]) == 7
     assert "cannot be read" in capsys.readouterr().err
     assert not (tmp_path / "r/.github").exists()
+
+
+def test_what_jobs_install_is_locked_at_the_versions_that_are_tested():
+    """requirements/release.txt is what the workflows of this project install, requirements/dev.txt what its tests do."""
+    held = [
+        {line.split()[0] for line in (ROOT / "requirements" / name).read_text().splitlines() if "==" in line}
+        for name in ("release.txt", "dev.txt")
+    ]
+    assert held[0] < held[1]
