@@ -73,9 +73,6 @@ class Build(Model):
         False,
         description="Whether the command can build for another CPU: it gives {arch} and NVCC_CCBIN to the compilers.",
     )
-    split: bool = Field(
-        False, description="Build once for all GPU targets of a CUDA label and CPU, and divide that into the wheels."
-    )
     disk: Bytes | None = Field(None, description="Free space that a build needs, checked before it starts.")
     job_memory: Bytes | None = Field(
         None, description="Memory that one compiler thread needs; decides {jobs}. By default 2 GiB."
