@@ -91,7 +91,7 @@ def make_venv(
     python: Path | str, place: Path, *, pip: bool, environ: Mapping[str, str], runner: Runner = here
 ) -> Failure | None:
     """Make a virtual environment at ``place``; None, or why there is none."""
-    command = [python, "-m", "venv", *([] if pip else ["--without-pip"]), place]
+    command = [python, "-m", "venv", *([] if pip else ["--without-pip"]), place.absolute()]
     answer = runner(command, clean_python(environ), place.parent, _VENV_SECONDS)
     if answer.status == 0:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +61,17 @@ def echo_table(
     title: str | None = None,
     right: Iterable[int] = (),
     whole: Iterable[int] = (),
+    styles: Mapping[str, str] | None = None,
 ) -> None:
     """A table on standard output, as wide as the terminal (80 columns where there is none), plain when piped.
 
-    ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those whose values are not broken.
+    ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those whose values are not broken;
+    ``styles`` has the colours of values.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     rights, unbroken = set(right), set(whole)
@@ -77,11 +80,18 @@ def echo_table(
             heading, justify="right" if place in rights else "left", overflow="fold", no_wrap=place in unbroken
         )
     for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        table.add_row(*(Text(cell, (styles or {}).get(cell, "")) for cell in row))
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()) + "\n")
+
+
+def echo_wrapped(text: str, indent: str = "") -> None:
+    """Prose on standard output, broken at 80 columns."""
+    import textwrap
+
+    click.echo(textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def size(count: int) -> str:

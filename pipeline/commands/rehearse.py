@@ -11,6 +11,7 @@ from pipeline.commands._io import (
     channel_option,
     echo_json,
     echo_table,
+    echo_wrapped,
     engine_option,
     json_option,
     matrix_option,
@@ -21,6 +22,12 @@ from pipeline.commands._io import (
 
 if TYPE_CHECKING:
     from pipeline.records.rehearsal import Rehearsal
+
+
+_STYLES = {
+    "done": "green", "uploaded": "green", "identical": "green", "not here": "yellow", "withheld": "yellow",
+    "failed": "red", "not sent": "red",
+}  # fmt: skip
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, int]:
@@ -89,13 +96,15 @@ def _show(seen: Rehearsal) -> None:
             for row in seen.cells
         ],
         right=(2,),
+        styles=_STYLES,
     )
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in seen.cells:
         if row.reason:
             reasons.setdefault((row.build if row.build != "done" else row.release, row.reason), []).append(row.id)
     for (outcome, reason), ids in reasons.items():
-        click.echo(f"{outcome}: {', '.join(ids)}\n  {reason}")
+        echo_wrapped(f"{outcome}: {', '.join(ids)}")
+        echo_wrapped(reason, "  ")
     live = sum(row.index == "listed" for row in seen.cells)
     here = sum(row.build != "not here" for row in seen.cells)
     elsewhere = len(seen.cells) - here

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.processes import NOT_STARTED, ended, run_group
+from pipeline.pythons import interpreter, make_venv
 
 
 def run(*command, env=None, grace=5.0):
@@ -105,3 +106,10 @@ with terminable():
     said = caller.communicate(timeout=30)[1]
     assert b"KeyboardInterrupt" in said
     assert gone(int(ready.read_text()))
+
+
+def test_an_environment_is_made_where_a_relative_path_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("users").mkdir()
+    assert make_venv(sys.executable, Path("users/one"), pip=False, environ=os.environ) is None
+    assert interpreter(tmp_path / "users/one").exists()
