@@ -32,5 +32,5 @@ html_title = "fatwheel"
 html_static_path: list[str] = []
 html_show_sphinx = False
 html_copy_source = False
-pygments_style = "friendly"
-pygments_dark_style = "monokai"
+pygments_style = "default"
+pygments_dark_style = "github-dark"
