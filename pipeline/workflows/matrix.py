@@ -25,8 +25,7 @@ def artifact_names(cell: Cell) -> list[str]:
 def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
     """One row for each cell to build; ``sessions`` are the nox sessions by cell id.
 
-    ``import``: whether the wheel can be imported by itself: not an sdist, and no shim, whose providers are elsewhere.
-    Raises `UsageError` for a cell that no runner builds.
+    ``import``: whether it can be installed and imported as it is, which an sdist cannot. Raises `UsageError` for a cell that no runner builds.
     """
     lost = [cell.id for cell in cells if not cell.runner and cell.arch]
     if lost:
@@ -39,7 +38,7 @@ def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
             "wheel": cell.wheel,
             "runner": cell.runner,
             "engine": "docker" if cell.image else "host",
-            "import": cell.wheel.endswith(".whl") and not cell.shim,
+            "import": cell.wheel.endswith(".whl"),
         }
         for cell in cells
     ]

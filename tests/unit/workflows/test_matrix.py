@@ -40,7 +40,9 @@ def test_a_row_knows_its_engine_and_whether_it_can_be_imported():
     plan = with_runner(make_plan(declaration), "ubuntu-24.04")
     rows = {row["id"]: row for row in build_rows(plan.cells, session_names(declaration))}
     assert rows["cu130-x86_64-sm90a"]["import"] is True
-    assert rows["cu130-shim"]["import"] is False  # what it requires is not there
+    assert rows["cu130-shim"]["import"] is True  # alone, without its providers
+    cmake = build_rows(with_runner(make_plan(matrix_of("cmake")), "x").cells, session_names(matrix_of("cmake")))
+    assert [row["import"] for row in cmake if row["wheel"].endswith(".tar.gz")] == [False]
     assert rows["cu130-shim"]["runner"] == "ubuntu-24.04"
     first = build_rows(make_plan(matrix_of("flashinfer-split")).cells[:1], session_names(matrix_of("flashinfer-split")))
     assert first[0]["engine"] == "docker"

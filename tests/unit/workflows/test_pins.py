@@ -110,7 +110,7 @@ def test_a_server_that_cannot_be_read_changes_nothing(tmp_path, capsys):
 
 
 def test_what_jobs_install_is_locked_at_the_versions_that_are_tested():
-    """requirements/release.txt is what the workflows of this project install, requirements/dev.txt what its tests do."""
+    """requirements/release.txt is for this project's workflows, requirements/dev.txt for its tests."""
     held = [
         {line.split()[0] for line in (ROOT / "requirements" / name).read_text().splitlines() if "==" in line}
         for name in ("release.txt", "dev.txt")
