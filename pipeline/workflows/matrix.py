@@ -25,7 +25,8 @@ def artifact_names(cell: Cell) -> list[str]:
 def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
     """One row for each cell to build; ``sessions`` are the nox sessions by cell id.
 
-    ``import``: whether it can be installed and imported as it is, which an sdist cannot. Raises `UsageError` for a cell that no runner builds.
+    ``import``: whether it can be installed and imported as it is, which an sdist cannot. Raises `UsageError` for
+    a cell that no runner builds.
     """
     lost = [cell.id for cell in cells if not cell.runner and cell.arch]
     if lost:
