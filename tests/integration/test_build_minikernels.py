@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.job import Tuning
 from pipeline.build.station import build_cell, can_build
 from pipeline.declaration import load
 from pipeline.plan import cell
@@ -29,7 +30,9 @@ def test_a_cell_is_built(tmp_path, toolchain):
     reason = can_build(declaration, wanted, toolchain=toolchain)
     if reason:
         pytest.skip(reason)
-    record = build_cell(declaration, wanted, tmp_path, toolchain=toolchain, modules=["softmax"])
+    record = build_cell(
+        declaration, wanted, tmp_path, toolchain=toolchain, modules=["softmax"], tuning=Tuning(cache="off")
+    )
     wheel = tmp_path / record.wheel
     assert BuildRecord.read(tmp_path / f"{record.wheel}.build.json") == record
     assert (record.toolchain.kind, record.toolchain.release, record.slice) == (toolchain, "13.0", ["softmax"])
