@@ -59,7 +59,7 @@ class Gathered:
 
 
 def gather(store: ReadableStore | None, question: Question) -> Gathered:
-    """Read what there is. Raises `UsageError` where that is nothing, `StoreFailure` for a store that cannot be read."""
+    """Read what there is. Raises `StoreFailure` for a store that cannot be read."""
     snapshots: list[Snapshot] = []
     notes: list[str] = []
     if store is not None:
@@ -71,10 +71,7 @@ def gather(store: ReadableStore | None, question: Question) -> Gathered:
         snapshots = [one for one in snapshots if not _same(one, new)] + [new]
         notes += said
     if not snapshots:
-        raise UsageError(
-            "the store holds no published release with wheels", where=store.spec if store else None,
-            remedy="give --records DIR with wheels that were built, or another --store",
-        )  # fmt: skip
+        return Gathered((), tuple(notes))
     snapshots[-1], said = with_inventories(snapshots[-1])
     names = labels(wheel for snapshot in snapshots for wheel in snapshot.wheels)
     return Gathered(tuple(snapshots), (*notes, *said), names)
@@ -86,11 +83,14 @@ def _same(old: Snapshot, new: Snapshot) -> bool:
 
 
 def make_report(store: ReadableStore | None, question: Question) -> Report:
-    """The whole report. Raises what `gather` raises."""
+    """The whole report. Raises `UsageError` where there is nothing to report on, and what `gather` raises."""
     found = gather(store, question)
     now = found.now
     if now is None:
-        raise UsageError("there is nothing to report on")
+        raise UsageError(
+            "the store holds no published release with wheels", where=store.spec if store else None,
+            remedy="give --records DIR with wheels that were built, or another --store",
+        )  # fmt: skip
     prices = found.prices()
     dead = [one for w in now.wheels for one in dead_code(w, found.names[w.series], question.rules)]
     serving = [one for w in now.wheels for one in simulate(w, found.names[w.series], question.rules)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.declaration.model import Channel
-from pipeline.workflows.jobs import Job, build_job, plan_job, rehearse_job, smoke_job, verdict_job
+from pipeline.workflows.jobs import Job, build_job, plan_job, price_job, rehearse_job, smoke_job, verdict_job
 from pipeline.workflows.publishing import dispatch_job, index_job, prune_job, publish_job, pypi_job
 from pipeline.workflows.setting import FOLDER, Setting
 from pipeline.workflows.text import Gap, Remark, write
@@ -89,6 +89,7 @@ def _pull_request(setting: Setting) -> str:
     on = {"pull_request": {"paths": [*_pipeline_paths(setting)]} if paths else None, "workflow_dispatch": None}
     jobs: dict[str, Job] = {
         "plan": plan_job(setting, "pull-request", (), {}, check=True),
+        "price": price_job(setting),
         "build": build_job(setting, "pull-request", attest=False),
         "verdict": verdict_job(setting),
     }

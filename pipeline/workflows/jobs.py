@@ -15,6 +15,7 @@ from pipeline.workflows.steps import (
     runs,
     slot,
     start,
+    tokens,
     upload,
     uses,
 )
@@ -57,6 +58,27 @@ def plan_job(
         "outputs": {name: f"${{{{ steps.plan.outputs.{name} }}}}" for name in names},
         "steps": steps,
     }
+
+
+def price_job(setting: Setting) -> Job:
+    """What a pull request does to the sizes of wheels, on its page; nothing waits for it."""
+    channels = setting.declaration.document.channels
+    name, channel = ("nightly", channels.nightly) if channels.nightly else ("release", channels.release)
+    checkout, *others = start(setting)
+    checkout["with"]["fetch-depth"] = 2  # the commit that is merged into is the first parent
+    return {
+        "name": "Price the change",
+        "if": "github.event_name == 'pull_request'",
+        "runs-on": setting.options.runner,
+        "timeout-minutes": 30,
+        "permissions": permissions(contents=READ),
+        "steps": [
+            checkout,
+            *others,
+            runs(setting, "Price the change by what is released", "plan", "--channel", name, "--diff", "HEAD^1",
+                 "--store", '"$STORE"', env={"STORE": setting.store(channel), **tokens(setting)}),
+        ],
+    }  # fmt: skip
 
 
 def build_job(setting: Setting, channel: str, *, attest: bool, more: str = "") -> Job:

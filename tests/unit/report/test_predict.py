@@ -142,6 +142,17 @@ def test_records_price_a_change_without_any_store(
     assert "12.1a as measured" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_project_without_releases_sees_the_difference_without_prices(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    (project / "matrix.yaml").write_text(DECLARED.replace(" 12.1a", ""), encoding="utf-8")
+    assert run(["plan", "--diff", "HEAD", "--store", f"dir:{tmp_path / 'empty'}"]) == 0
+    assert "no release holds it yet" in " ".join(capsys.readouterr().out.split())
+    assert "no release holds it yet" in summary.read_text(encoding="utf-8")
+
+
 def test_prices_go_with_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--store", "dir:.", "--matrix", str(ROOT / "matrix.yaml")]) == 2
     assert "add --diff REV" in capsys.readouterr().err
