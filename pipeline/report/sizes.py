@@ -24,6 +24,11 @@ class Series:
     tags: str
 
     @property
+    def untagged(self) -> tuple[str, str, str | None]:
+        """The same without Python, ABI and glibc, which may change from release to release."""
+        return self.distribution, self.local, self.arch
+
+    @property
     def arch(self) -> str | None:
         """``x86_64``; None for a wheel of any CPU."""
         return architecture(self.tags.split("-")[2].split(".")[0])
@@ -107,8 +112,10 @@ class Snapshot:
         return self.time.timestamp() / 86400.0 if self.time else None
 
     def find(self, series: Series) -> SizedWheel | None:
-        """The wheel of a series, if it is there."""
-        return next((wheel for wheel in self.wheels if wheel.series == series), None)
+        """The wheel of a series, if it is there; under other tags only where no second one could be meant."""
+        exact = next((wheel for wheel in self.wheels if wheel.series == series), None)
+        near = [wheel for wheel in self.wheels if wheel.series.untagged == series.untagged]
+        return exact or (near[0] if len(near) == 1 else None)
 
 
 def labels(wheels: Iterable[SizedWheel]) -> dict[Series, str]:

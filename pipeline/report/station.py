@@ -73,7 +73,7 @@ def gather(store: ReadableStore | None, question: Question) -> Gathered:
     if not snapshots:
         return Gathered((), tuple(notes))
     snapshots[-1], said = with_inventories(snapshots[-1])
-    names = labels(wheel for snapshot in snapshots for wheel in snapshot.wheels)
+    names = labels(wheel for snapshot in snapshots for wheel in snapshot.wheels) | labels(snapshots[-1].wheels)
     return Gathered(tuple(snapshots), (*notes, *said), names)
 
 

@@ -86,6 +86,24 @@ def test_the_gates(size: int, before: int | None, level: str) -> None:
     assert bool(row.why) == (level != "ok")
 
 
+def test_a_wheel_whose_tags_changed_is_still_the_same_one() -> None:
+    made = cell("cu130", "x86_64", "9.0a")
+    old = made.model_copy(update={"wheel": made.wheel.replace("cp39-abi3-manylinux_2_28", "py3-none-manylinux_2_17")})
+    (row,) = judged([wheel(made, [], 1050 * MIB)], [wheel(old, [], 1000 * MIB)])
+    assert row.growth == 50 * MIB
+
+
+def test_wheels_of_several_pythons_are_not_mixed_up() -> None:
+    made = cell("cu130", "x86_64", "9.0a")
+    olds = [
+        wheel(made.model_copy(update={"wheel": made.wheel.replace("cp39-abi3", tag)}), [], MIB)
+        for tag in ("cp311-cp311", "cp312-cp312")
+    ]
+    new = made.model_copy(update={"wheel": made.wheel.replace("cp39-abi3", "cp313-cp313")})
+    (row,) = judged([wheel(new, [], 3 * MIB)], olds)
+    assert row.growth is None
+
+
 def test_a_slice_is_not_held_against_a_whole_wheel() -> None:
     from dataclasses import replace
 
