@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "build": "Build cells into wheels.",
     "inventory": "List the machine code in a wheel, by module and target.",
     "verify": "Check that a wheel is sound, and what its cell says.",
+    "split": "Divide a fat wheel into its family or target wheels.",
     "smoke": "Import a wheel in a bare environment, and run it on a GPU.",
     "release": "Bring assets into a release, each by itself.",
     "status": "Compare a live release with its plan.",

@@ -73,6 +73,9 @@ class Build(Model):
         False,
         description="Whether the command can build for another CPU: it gives {arch} and NVCC_CCBIN to the compilers.",
     )
+    split: bool = Field(
+        False, description="Build once for all GPU targets of a CUDA label and CPU, and divide that into the wheels."
+    )
     disk: Bytes | None = Field(None, description="Free space that a build needs, checked before it starts.")
     job_memory: Bytes | None = Field(
         None, description="Memory that one compiler thread needs; decides {jobs}. By default 2 GiB."
@@ -126,6 +129,11 @@ class Package(Model):
         None,
         description="How GPU targets are divided over wheels: one wheel for each family; one for each target, with a "
         "shim that requires them; or one wheel for all. Needed where per holds cuda.",
+    )
+    empty_modules: Literal["keep", "drop"] = Field(
+        "keep",
+        description="When a fat wheel is split: what becomes of a library whose device code all goes to other wheels. "
+        "keep: it can still be imported; drop: it is not there, for packages that look which libraries they have.",
     )
     shim: Literal["all", "extras"] = Field(
         "all",

@@ -19,10 +19,10 @@ from pipeline.wheels.names import WheelName
 from pipeline.wheels.placeholder import placeholder
 from pipeline.wheels.writer import Copied, Item, of_bytes, of_file, write_wheel
 
-__all__ = ["STAMP", "pack", "placeholder", "stamp_wheel"]
+__all__ = ["SIGNATURES", "STAMP", "pack", "placeholder", "stamp_wheel"]
 
 STAMP = "fatwheel.json"  # in the dist-info folder
-_SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of a RECORD that is no more
+SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of a RECORD that is no more
 
 
 def pack(
@@ -85,7 +85,7 @@ def stamp_wheel(
     _check_stamp(stamp, name)
     with Archive.open(wheel) as archive:
         folder = archive.dist_info
-        made_anew = {f"{folder}/{file}" for file in ("RECORD", STAMP, *_SIGNATURES)} | set(replaced or ())
+        made_anew = {f"{folder}/{file}" for file in ("RECORD", STAMP, *SIGNATURES)} | set(replaced or ())
         members = [member for member in archive.by_name.values() if member.name not in made_anew]
         contents = examine(archive, members, digests=True)
         broken = [f"{one.member.name}: {one.fault.what}" for one in contents if one.fault and not one.sha256]

@@ -40,10 +40,11 @@ class Copied:
     archive: Archive
     member: Member
     sha256: bytes
+    renamed: str = ""
 
     @property
     def name(self) -> str:
-        return self.member.name
+        return self.renamed or self.member.name
 
     @property
     def executable(self) -> bool:
@@ -185,7 +186,7 @@ def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> 
 
 def _copy(file: BinaryIO, item: Copied, date: When, offset: int) -> Row:
     member = item.member
-    row = Row(member.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
+    row = Row(item.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
     file.write(row.local_header(date))
     file.writelines(blocks(item.archive.raw(member)))
     return row

@@ -1,0 +1,270 @@
+"""Splitting: a wheel with code for many targets becomes wheels with some of them each; nothing is compiled again."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from pipeline.errors import UsageError, VerificationError
+from pipeline.records.base import atomic_file
+from pipeline.records.split import SplitPart
+from pipeline.records.stamp import WheelStamp
+from pipeline.targets import Capability, Target, parse_target, runs
+from pipeline.wheels import elf, fatbin
+from pipeline.wheels.archive import Archive, Member
+from pipeline.wheels.contents import Contents, examine
+from pipeline.wheels.deflating import DEFAULT_LEVEL, PIECE
+from pipeline.wheels.fatbin import Entry
+from pipeline.wheels.metadata import read_headers
+from pipeline.wheels.names import WheelName
+from pipeline.wheels.pack import SIGNATURES, STAMP
+from pipeline.wheels.sources import BLOCK, Source
+from pipeline.wheels.thinning import thin
+from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel
+
+Empty = Literal["keep", "drop"]
+"""What becomes of a library all of whose device code belongs to other wheels."""
+
+Rewrite = Callable[[list[str], Callable[[str], bytes]], Mapping[str, bytes]]
+"""Member names, and how to read one -> the members that get other contents."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One wheel to make. ``stamp`` says its distribution, version, targets and what they cover; ``cell`` is its id."""
+
+    cell: str
+    wheel: str  # file name
+    stamp: WheelStamp
+    rewrite: Rewrite = lambda names, read: {}  # noqa: ARG005  (nothing to rewrite)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return tuple(map(parse_target, self.stamp.targets))
+
+    def keeps(self, entry: Entry) -> bool:
+        """Whether an entry belongs to this wheel."""
+        ptx = entry.code == "ptx"
+        return any(t.code == entry.target and (t.has_ptx if ptx else t.has_sass) for t in self.targets)
+
+
+def split(
+    wheel: Path,
+    parts: list[Part],
+    out_dir: Path,
+    *,
+    empty: Empty = "keep",
+    only: str | None = None,
+    level: int = DEFAULT_LEVEL,
+) -> Iterator[SplitPart]:
+    """Write the parts of ``wheel`` to ``out_dir``, one after the other; each is there whole, or not at all.
+
+    ``parts`` are all that it is divided into; ``only``, a glob over their cells, says which are written.
+
+    A part that takes everything, and has the wheel's own name and stamp, is a copy to the byte: splitting again changes
+    nothing. Raises `UsageError` for parts that do not fit the wheel, and `VerificationError`, before anything is
+    written, with every reason why the wheel cannot be split safely.
+    """
+    with Archive.open(wheel) as archive:
+        name = WheelName.parse(wheel.name)
+        _refuse_redistributables(name)
+        files = [member for member in archive.by_name.values() if member.name not in _made_anew(archive)]
+        contents = examine(archive, files, digests=True)
+        reasons = _faults(contents) or [*_strays(contents, parts), *_losses(contents, parts)]
+        if reasons:
+            raise VerificationError(
+                "cannot be split:\n  " + "\n  ".join(reasons), where=wheel.name, remedy="build its parts apart"
+            )
+        for part in parts:
+            _check_tags(name, part)
+        chosen = [part for part in parts if only is None or fnmatch.fnmatchcase(part.cell, only)]
+        if not chosen:
+            raise UsageError(f"no cell matches '{only}'", remedy=f"there are: {', '.join(p.cell for p in parts)}")
+        for part in chosen:
+            yield _written(archive, contents, part, out_dir, empty=empty, level=level)
+
+
+def _made_anew(archive: Archive) -> set[str]:
+    return {f"{archive.dist_info}/{file}" for file in ("RECORD", STAMP, "METADATA", *SIGNATURES)}
+
+
+def _refuse_redistributables(name: WheelName) -> None:
+    if name.distribution.startswith("nvidia-"):
+        raise UsageError(
+            "NVIDIA's own libraries are not split: their licence forbids changing them, and they keep device code "
+            "outside fat binaries",
+            where=name.text,
+            remedy="require the distribution as it is",
+        )
+
+
+def _check_tags(name: WheelName, part: Part) -> None:
+    wanted = WheelName.parse(part.wheel)
+    if wanted.tags != name.tags:
+        raise UsageError(
+            f"its tags are {name.tag_text}, and those of {part.cell} {wanted.tag_text}",
+            where=name.text,
+            remedy="make `tag` and `manylinux` of the package what the wheel was built for",
+        )
+
+
+def _faults(contents: list[Contents]) -> list[str]:
+    broken = [f"{one.member.name}: {one.fault.what}" for one in contents if one.fault]
+    linked = [
+        f"{one.member.name} holds code for the linker, of which nothing says what needs it"
+        for one in contents
+        if any(entry.code == "other" for entry in one.entries)
+    ]
+    return broken + linked
+
+
+def _strays(contents: list[Contents], parts: list[Part]) -> list[str]:
+    """Machine code that no part takes, and targets of parts that the wheel has no code for."""
+    held: dict[Target, str] = {}
+    for one in contents:
+        for entry in one.entries:
+            if entry.code == "sass":
+                held.setdefault(entry.target, one.member.name)
+    if not held:
+        return ["it holds no machine code"]
+    lost = [
+        f"it holds code for {target} ({member}), which no cell takes"
+        for target, member in sorted(held.items())
+        if not any(target == t.code and t.has_sass for part in parts for t in part.targets)
+    ]
+    missing = [
+        f"{part.cell} wants code for {target}, and no library in it has any"
+        for part in parts
+        for target in part.targets
+        if target.has_sass and target.code not in held
+    ]
+    return lost + missing
+
+
+def _losses(contents: list[Contents], parts: list[Part]) -> list[str]:
+    """Capabilities that a library serves now, from PTX that would leave, and would not serve any more."""
+    found = []
+    for one in contents:
+        for part in parts if one.entries else ():
+            release = part.stamp.toolkit or ""
+            kept = [entry for entry in one.entries if part.keeps(entry)]
+            if not kept:
+                continue  # a library without code is dropped or emptied as a whole, and that is said
+            lost = [
+                text
+                for text in part.stamp.covers
+                if _served(one.entries, Capability.parse(text), release)
+                and not _served(kept, Capability.parse(text), release)
+            ]
+            if lost:
+                found.append(f"{one.member.name} serves {' '.join(lost)} from PTX that {part.cell} does not take")
+    return found
+
+
+def _served(entries: tuple[Entry, ...] | list[Entry], capability: Capability, release: str) -> bool:
+    return any(
+        runs(replace(entry.target, kind="virtual" if entry.code == "ptx" else "real"), capability, release)
+        for entry in entries
+    )
+
+
+def _written(
+    archive: Archive, contents: list[Contents], part: Part, out_dir: Path, *, empty: Empty, level: int
+) -> SplitPart:
+    path = out_dir / part.wheel
+    thinned: list[str] = []
+    emptied: list[str] = []
+    dropped: list[str] = []
+    items: list[Item | Copied] = []
+    folder, new = archive.dist_info, WheelName.parse(part.wheel)
+    read = {one.member.name: one.member for one in contents}
+    rewritten = part.rewrite(list(read), lambda name: archive.read(read[name]))
+    for one in contents:
+        kept = [entry for entry in one.entries if part.keeps(entry)]
+        target = _moved(one.member.name, folder, new)
+        if one.entries and not kept:
+            (dropped if empty == "drop" else emptied).append(one.member.name)
+            if empty == "drop":
+                continue
+        if one.member.name in rewritten:
+            items.append(of_bytes(target, rewritten[one.member.name]))
+        elif len(kept) == len(one.entries):
+            items.append(Copied(archive, one.member, one.sha256, target))
+        else:
+            if kept:
+                thinned.append(one.member.name)
+            items.append(_thinned(archive, one.member, target, part))
+    done = SplitPart(
+        cell=part.cell, wheel=part.wheel, bytes=0, targets=part.stamp.targets,
+        thinned=sorted(thinned), emptied=sorted(emptied), dropped=sorted(dropped),
+    )  # fmt: skip
+    metadata = _metadata(archive, folder, part.stamp)
+    if part.wheel == archive.name and not (thinned or dropped or rewritten) and _stamped(archive, folder) == part.stamp:
+        _copy(archive.source, path)
+        return done.model_copy(update={"bytes": path.stat().st_size, "emptied": []})
+    items += [
+        of_bytes(f"{new.dist_info}/METADATA", metadata),
+        of_bytes(f"{new.dist_info}/{STAMP}", part.stamp.to_json().encode()),
+    ]
+    items.sort(key=lambda item: (item.name.startswith(f"{new.dist_info}/"), item.name))
+    write_wheel(path, items, record=f"{new.dist_info}/RECORD", level=level)
+    return done.model_copy(update={"bytes": path.stat().st_size})
+
+
+def _thinned(archive: Archive, member: Member, name: str, part: Part) -> Item:
+    """A library with the entries of one part, made when its turn comes."""
+
+    def pieces() -> Iterator[bytes]:
+        with archive.contents(member) as source:
+            data = bytearray(source.size)
+            for start in range(0, source.size, BLOCK):
+                data[start : start + BLOCK] = source.read(start, min(BLOCK, source.size - start))
+            if data[:4] == fatbin.MAGIC:
+                containers = tuple(fatbin.read_containers(source))
+            else:
+                containers = fatbin.read_code(source, elf.read_elf(source))
+            thin(data, containers, part.keeps)
+        view = memoryview(data)
+        yield from (bytes(view[start : start + PIECE]) for start in range(0, len(view), PIECE))
+
+    return Item(name, member.size, pieces, bool(member.mode & 0o100))
+
+
+def _moved(name: str, folder: str, new: WheelName) -> str:
+    """A member's name in the new wheel, whose dist-info and data folders bear the new version."""
+    top, slash, rest = name.partition("/")
+    if top == folder:
+        return f"{new.dist_info}/{rest}"
+    if slash and top == f"{folder.removesuffix('.dist-info')}.data":
+        return f"{new.stem}.data/{rest}"
+    return name
+
+
+def _metadata(archive: Archive, folder: str, stamp: WheelStamp) -> bytes:
+    """METADATA with another name and version, and every other byte as it was. Raises `VerificationError`."""
+    member = archive.by_name.get(f"{folder}/METADATA")
+    if member is None:
+        raise VerificationError("it has no METADATA", where=archive.name, remedy="build it again")
+    data = archive.read(member)
+    head, blank, body = data.partition(b"\r\n\r\n" if b"\r\n\r\n" in data else b"\n\n")
+    for field, value in (("Name", stamp.distribution), ("Version", stamp.version)):
+        said = read_headers(data)[field]
+        same = said is not None and str(said) == value
+        pattern = rf"(?im)^({field}:[ \t]*)[^\r\n]*".encode()
+        head = head if same else re.sub(pattern, rb"\g<1>" + value.encode(), head, count=1)
+    return head + blank + body
+
+
+def _stamped(archive: Archive, folder: str) -> WheelStamp | None:
+    member = archive.by_name.get(f"{folder}/{STAMP}")
+    return WheelStamp.model_validate_json(archive.read(member)) if member else None
+
+
+def _copy(source: Source, path: Path) -> None:
+    with atomic_file(path) as file:
+        for start in range(0, source.size, BLOCK):
+            file.write(source.read(start, min(BLOCK, source.size - start)))
