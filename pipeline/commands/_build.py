@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ _SLOWEST = 10  # modules in the step summary
 
 Say = Callable[[str], None]
 One = Callable[["Cell"], "BuildRecord"]
+Many = Callable[[Sequence["Cell"], Sequence["Cell"]], "Iterable[tuple[Cell, BuildRecord | PipelineError]]"]
 
 
 @dataclass
@@ -38,18 +39,35 @@ class Outcome:
     failed: list[tuple[Cell, PipelineError]] = field(default_factory=list)
 
 
-def in_turn(cells: Sequence[Cell], build: One, say: Say) -> Outcome:
-    """One after the other; a cell that fails does not keep the next from being built."""
+def in_turn(groups: Sequence[Sequence[Cell]], chosen: Sequence[Cell], build: One, divide: Many, say: Say) -> Outcome:
+    """One group of cells after the other; what fails does not keep the next from being built.
+
+    A group of several cells comes out of one build, by ``divide``; of those, the ones ``chosen`` are wanted.
+    """
     from pipeline.errors import PipelineError
 
     found = Outcome()
-    for cell in cells:
+
+    def failed(cell: Cell, error: PipelineError) -> None:
+        found.failed.append((cell, error))
+        if len(chosen) > 1:
+            say(f"{cell.id} failed: {error}")
+
+    wanted = {cell.id for cell in chosen}
+    for group in groups:
+        mine = [cell for cell in group if cell.id in wanted]
         try:
-            found.records.append(build(cell))
+            if len(group) == 1:
+                found.records.append(build(mine[0]))
+                continue
+            for cell, result in divide(group, mine):
+                if isinstance(result, PipelineError):
+                    failed(cell, result)
+                else:
+                    found.records.append(result)
         except PipelineError as error:
-            found.failed.append((cell, error))
-            if len(cells) > 1:
-                say(f"{cell.id} failed: {error}")
+            for cell in mine:
+                failed(cell, error)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,10 @@ from pipeline.commands._io import (
     say,
     toolchain_option,
 )
+
+if TYPE_CHECKING:
+    from pipeline.records.build import BuildRecord
+    from pipeline.records.plan import Cell
 
 
 def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -96,7 +101,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from pipeline.build.pip import Patience
     from pipeline.build.station import build_cell
     from pipeline.build.toolchain import choice_named
-    from pipeline.commands import _build
+    from pipeline.commands import _build, _fat
     from pipeline.declaration import load
     from pipeline.plan import channels
 
@@ -105,22 +110,26 @@ def command(  # noqa: PLR0917  (click passes them by name)
     mode = mode_named(cache)
     declaration = load(matrix)
     wanted = _build.cells_named(declaration, cell, channel, date)
-    if parallel > 1 and len(wanted) > 1:
+    every = wanted if fake_size else _build.cells_named(declaration, "*", channel, date)
+    groups = [[one] for one in wanted] if fake_size else list(_fat.groups(declaration, wanted, every))
+    if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
         found = _build.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, say)
     else:
         waits = [found.wait for name, found in channels(declaration).items() if name == channel]
         window = next(iter(waits), None) or 0.0
         tuning = Tuning(jobs, nvcc_threads, silence, time_limit, mode, Patience(window=window), beside)
-        found = _build.in_turn(
-            wanted,
-            lambda one: build_cell(
-                declaration, one, output, engine=choice, toolchain=toolchain,
+
+        def build(one: Cell, folder: Path = output) -> BuildRecord:
+            return build_cell(
+                declaration, one, folder, engine=choice, toolchain=toolchain,
                 modules=[name for name in modules.split(",") if name] or None, fake_size=fake_size, tuning=tuning,
                 notify=say,
-            ),
-            say,
-        )  # fmt: skip
+            )  # fmt: skip
+
+        found = _build.in_turn(
+            groups, wanted, build, lambda all_, mine: _fat.divided(declaration, all_, mine, output, build), say
+        )
     if beside == 1:
         _build.summarise(found, say)
     if as_json and _build.is_glob(cell):

@@ -73,5 +73,6 @@ class BuildRecord(Record):
     parallel: Parallelism | None = None
     peak_memory: int | None = None  # bytes that the build's processes took together, by samples; null: not seen
     cache: CompilerCache | None = None  # null: none was used
+    split_from: str | None = None  # the wheel for all targets that this one was divided out of
     placeholder: bool = False  # made by a fake build: no code in it
     seconds: float | None = None  # wall time of the build command
