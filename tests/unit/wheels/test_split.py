@@ -1,0 +1,193 @@
+"""A fat wheel becomes the wheels of its parts; what cannot be split safely is refused, with every reason."""
+
+import hashlib
+
+import pytest
+
+from pipeline.errors import UsageError, VerificationError
+from pipeline.wheels import fatbin
+from pipeline.wheels.archive import Archive
+from pipeline.wheels.contents import examine
+from pipeline.wheels.elf import read_elf
+from pipeline.wheels.fatbin import read_code
+from pipeline.wheels.sources import BytesSource
+from pipeline.wheels.split import Part, split
+from pipeline.wheels.thinning import thin
+from pipeline.wheels.verify import verify
+from tests.unit.wheels.synthetic import TAGS, ElfFile, container, demo, entry, library, stamp
+
+FAT = "1.0+cu130"
+FAMILIES = {
+    "sm9x": (["8.0", "9.0a"], ["8.0", "8.6", "8.9", "9.0"]),
+    "sm12x": (["8.0", "12.0f"], ["12.0", "12.1"]),
+}
+
+
+def part(family: str, targets=None, covers=None) -> Part:
+    told = FAMILIES[family]
+    version = f"{FAT}.{family}"
+    said = stamp(version=version, family=family, targets=targets or told[0], covers=covers or told[1])
+    return Part(f"cu130-x86_64-{family}", f"demo_jit-{version}-{TAGS}.whl", said)
+
+
+PARTS = [part("sm9x"), part("sm12x")]
+CODE = ("80", "90a", "120f")
+
+
+@pytest.fixture
+def fat(tmp_path):
+    def make(files=None, **options):
+        held = files or {"demo_jit/k.so": library(*CODE), "demo_jit/__init__.py": b"", "demo_jit/cpu.so": library()}
+        said = stamp(version=FAT, family=None, targets=["8.0", "9.0a", "12.0f"], covers=["8.0", "9.0", "12.0"])
+        return demo(tmp_path, held, version=FAT, stamped=said, **options)
+
+    return make
+
+
+def halves(wheel, parts, folder, **options):
+    return {done.cell.rsplit("-", 1)[1]: done for done in split(wheel, parts, folder, **options)}
+
+
+def code(wheel) -> dict[str, list[str]]:
+    with Archive.open(wheel) as archive:
+        seen = examine(archive, archive.by_name.values(), digests=False)
+    return {one.member.name: [str(e.target) for e in one.entries] for one in seen if one.entries}
+
+
+def test_each_part_holds_its_own_targets_under_its_own_name(fat, tmp_path):
+    done = halves(fat(), PARTS, tmp_path / "parts")
+    nine, twelve = (tmp_path / "parts" / done[name].wheel for name in ("sm9x", "sm12x"))
+    assert code(nine) == {"demo_jit/k.so": ["8.0", "9.0a"]}
+    assert code(twelve) == {"demo_jit/k.so": ["8.0", "12.0f"]}
+    assert (done["sm9x"].thinned, done["sm9x"].bytes) == (["demo_jit/k.so"], nine.stat().st_size)
+    for wheel in (nine, twelve):
+        assert [finding.kind for finding in verify(wheel).errors] == []
+
+
+def test_the_base_names_of_folders_follow_and_the_rest_of_metadata_stays(fat, tmp_path):
+    wheel = fat(metadata={"Summary": "Version: no header", "Requires-Dist": ["numpy"]})
+    done = halves(wheel, PARTS, tmp_path / "parts")
+    with Archive.open(tmp_path / "parts" / done["sm9x"].wheel) as archive:
+        assert archive.dist_info == "demo_jit-1.0+cu130.sm9x.dist-info"
+        text = archive.read(archive.by_name[f"{archive.dist_info}/METADATA"]).decode()
+    assert "\nVersion: 1.0+cu130.sm9x\n" in text
+    assert "\nSummary: Version: no header\n" in text
+    assert "\nRequires-Dist: numpy\n" in text
+
+
+def test_splitting_again_changes_nothing(fat, tmp_path):
+    done = halves(fat(), PARTS, tmp_path / "parts")
+    once = tmp_path / "parts" / done["sm9x"].wheel
+    again = halves(once, [PARTS[0]], tmp_path / "again")
+    assert again["sm9x"].thinned == []
+    assert (tmp_path / "again" / once.name).read_bytes() == once.read_bytes()
+
+
+def test_equal_wheels_split_into_equal_bytes(fat, tmp_path):
+    wheel = fat()
+    first, second = (halves(wheel, PARTS, tmp_path / name) for name in "ab")
+    for family in first:
+        names = [folder / first[family].wheel for folder in (tmp_path / "a", tmp_path / "b")]
+        assert names[0].read_bytes() == names[1].read_bytes()
+    assert first == second
+
+
+@pytest.mark.parametrize(("rule", "there"), [("keep", True), ("drop", False)])
+def test_a_library_without_code_for_a_part_is_kept_or_dropped_and_that_is_said(rule, there, fat, tmp_path):
+    files = {"demo_jit/k.so": library(*CODE), "demo_jit/only.so": library("90a")}
+    done = halves(fat(files), PARTS, tmp_path / "parts", empty=rule)["sm12x"]
+    with Archive.open(tmp_path / "parts" / done.wheel) as archive:
+        assert ("demo_jit/only.so" in archive.by_name) is there
+    assert (done.emptied, done.dropped) == ((["demo_jit/only.so"], []) if there else ([], ["demo_jit/only.so"]))
+
+
+def test_one_cell_of_them_can_be_written_alone(fat, tmp_path):
+    done = halves(fat(), PARTS, tmp_path / "parts", only="*-sm12x")
+    assert list(done) == ["sm12x"]
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == [done["sm12x"].wheel]
+    with pytest.raises(UsageError, match="no cell matches"):
+        halves(fat(), PARTS, tmp_path / "none", only="nope")
+
+
+def refused(wheel, parts, folder) -> str:
+    with pytest.raises(VerificationError) as caught:
+        list(split(wheel, parts, folder))
+    assert not folder.exists() or not list(folder.iterdir())
+    return str(caught.value)
+
+
+def test_code_that_no_part_takes_and_code_that_is_missing_are_told_together(fat, tmp_path):
+    said = refused(fat({"demo_jit/k.so": library("80", "90a", "100a")}), PARTS, tmp_path / "parts")
+    assert "it holds code for 10.0a (demo_jit/k.so), which no cell takes" in said
+    assert "cu130-x86_64-sm12x wants code for 12.0f, and no library in it has any" in said
+
+
+def test_a_library_that_lives_on_ptx_which_leaves_is_refused(fat, tmp_path):
+    files = {"demo_jit/k.so": library(*CODE), "demo_jit/old.so": library("80", "90a", ptx=["80"])}
+    said = refused(fat(files), PARTS, tmp_path / "parts")
+    assert "demo_jit/old.so serves 12.0 12.1 from PTX that cu130-x86_64-sm12x does not take" in said
+
+
+def test_ptx_that_a_part_takes_stays(fat, tmp_path):
+    parts = [part("sm9x"), part("sm12x", targets=["8.0+PTX", "12.0f"])]
+    files = {"demo_jit/k.so": library(*CODE, ptx=["80"])}
+    done = halves(fat(files), parts, tmp_path / "parts")
+    assert code(tmp_path / "parts" / done["sm12x"].wheel) == {"demo_jit/k.so": ["8.0", "12.0f", "8.0"]}
+    assert code(tmp_path / "parts" / done["sm9x"].wheel) == {"demo_jit/k.so": ["8.0", "9.0a"]}
+
+
+def test_code_for_the_linker_and_unknown_headers_are_refused(fat, tmp_path):
+    linked = ElfFile(sections={".nv_fatbin": container(entry(90, "a", kind=8))}).build()
+    odd = ElfFile(sections={".nv_fatbin": b"odd bytes" + bytes(7)}).build()
+    said = refused(fat({"demo_jit/l.so": linked, "demo_jit/odd.so": odd}), PARTS, tmp_path / "parts")
+    assert "demo_jit/l.so holds code for the linker" in said
+    assert "demo_jit/odd.so: bytes at" in said
+
+
+def test_nvidias_own_libraries_are_refused(fat, tmp_path):
+    wheel = fat()
+    theirs = wheel.rename(wheel.with_name("nvidia_nccl_cu13-2.27.3-py3-none-manylinux2014_x86_64.whl"))
+    with pytest.raises(UsageError, match="NVIDIA's own libraries are not split"):
+        list(split(theirs, PARTS, tmp_path / "parts"))
+
+
+def test_other_tags_than_the_cells_are_refused(fat, tmp_path):
+    wheel = fat(tags="cp39-abi3-manylinux_2_34_x86_64")
+    with pytest.raises(UsageError, match="its tags are"):
+        list(split(wheel, PARTS, tmp_path / "parts"))
+
+
+def test_a_fat_binary_on_its_own_is_thinned_too(fat, tmp_path):
+    bare = container(entry(80), entry(90, "a"), entry(120, "f"))
+    done = halves(fat({"demo_jit/k.fatbin": bare}), PARTS, tmp_path / "parts")
+    assert code(tmp_path / "parts" / done["sm9x"].wheel) == {"demo_jit/k.fatbin": ["8.0", "9.0a"]}
+
+
+def test_what_is_kept_keeps_its_bytes_and_nothing_outside_moves():
+    payloads = {arch: bytes([arch]) * 40 for arch in (80, 90, 120)}
+    two = [container(*(entry(arch, payload=payloads[arch]) for arch in payloads)) for _ in range(2)]
+    data = bytearray(ElfFile(sections={".text": b"host code", ".nv_fatbin": b"".join(two), ".data": b"end"}).build())
+    before = bytes(data)
+    source = BytesSource(before)
+    containers = read_code(source, read_elf(source))
+    thin(data, containers, lambda one: one.target.major != 9)
+    after = BytesSource(bytes(data))
+    kept = read_code(after, read_elf(after))
+    assert [one.offset for one in kept] == [one.offset for one in containers]
+    assert [[str(e.target) for e in one.entries] for one in kept] == [["8.0", "12.0"]] * 2
+    digests = [hashlib.sha256(after.read(e.payload, e.stored)).digest() for one in kept for e in one.entries]
+    assert digests == [hashlib.sha256(payloads[arch]).digest() for arch in (80, 120)] * 2
+    spans = [(one.offset, one.offset + one.size) for one in containers]
+    outside = [at for at in range(len(before)) if not any(start <= at < end for start, end in spans)]
+    assert len(data) == len(before)
+    assert all(data[at] == before[at] for at in outside)
+
+
+def test_all_kept_leaves_the_container_as_it_is_and_none_kept_leaves_an_empty_one():
+    data = bytearray(container(entry(80), entry(90)))
+    before = bytes(data)
+    containers = tuple(fatbin.read_containers(BytesSource(before)))
+    thin(data, containers, lambda _: True)
+    assert data == before
+    thin(data, containers, lambda _: False)
+    assert [one.entries for one in fatbin.read_containers(BytesSource(bytes(data)))] == [()]
