@@ -12,6 +12,7 @@ from typing import Any
 import nox
 
 from pipeline import __version__
+from pipeline.__main__ import VERBS
 from pipeline.declaration import load
 from pipeline.errors import PipelineError
 from pipeline.plan.sessions import all_cells, session_id, session_ids
@@ -51,36 +52,37 @@ def register(matrix: str | Path = "matrix.yaml", *, rehearse: str | Path | None 
     """
     path = Path(os.environ.get("FATWHEEL_MATRIX") or matrix)
     _register_build(path)
-    for verb, summary in _VERBS.items():
+    for verb in _USUAL:
         other = Path(rehearse) if verb == "rehearse" and rehearse else path
-        nox.session(name=verb, venv_backend="none", default=False)(_verb(verb, other, summary))
+        nox.session(name=verb, venv_backend="none", default=False)(_verb(verb, other))
     _register_report(path)
 
 
-_VERBS: dict[str, str] = {
-    "check": "Check the declaration, and what was generated from it.",
-    "plan": "Show what a channel builds, what it leaves out, and why.",
-    "inventory": "List the machine code in a wheel: nox -s inventory -- WHEEL",
-    "verify": "Check a wheel: nox -s verify -- WHEEL --cell CELL",
-    "smoke": "Import a wheel in a bare environment: nox -s smoke -- WHEEL --gpu",
-    "release": "Bring assets into a release: nox -s release -- --store STORE --tag TAG FILE...",
-    "index": "Write the package index of a store: nox -s index -- --store STORE -o DIR",
-    "rehearse": "Run the whole line on this machine.",
-    "generate": "Write the GitHub Actions workflows: nox -s generate -- --check",
-    "pick": "Take what may go to PyPI: nox -s pick -- --plan PLAN --from run:ID -o DIR",
-    "deliver": "Bring the index to its host: nox -s deliver -- --store STORE --to OWNER/REPO",
-    "prune": "Remove a channel's old releases: nox -s prune -- --channel nightly --store STORE",
+# What is written after `nox -s VERB --`; the verb's own summary stands before it.
+_USUAL: dict[str, str] = {
+    "check": "",
+    "plan": "",
+    "inventory": "WHEEL",
+    "verify": "WHEEL --cell CELL",
+    "smoke": "WHEEL --gpu",
+    "release": "--store STORE --tag TAG FILE...",
+    "index": "--store STORE -o DIR",
+    "rehearse": "",
+    "generate": "--check",
+    "pick": "--plan PLAN --from run:ID -o DIR",
+    "deliver": "--store STORE --to OWNER/REPO",
+    "prune": "--channel nightly --store STORE",
 }
 
 
-def _verb(verb: str, matrix: Path, summary: str) -> Callable[[nox.Session], None]:
-    takes_matrix = verb in {"check", "plan", "rehearse", "generate", "pick", "prune"}
-
+def _verb(verb: str, matrix: Path) -> Callable[[nox.Session], None]:
     def run(session: nox.Session) -> None:
-        fatwheel(session, verb, *session.posargs, matrix=matrix if takes_matrix else None)
+        # Verbs that read no declaration do not look at the variable.
+        fatwheel(session, verb, *session.posargs, matrix=matrix)
 
+    usual, summary = _USUAL[verb], VERBS[verb]
     run.__name__ = verb
-    run.__doc__ = summary
+    run.__doc__ = f"{summary.removesuffix('.')}: nox -s {verb} -- {usual}" if usual else summary
     return run
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from pipeline.errors import PipelineError
     from pipeline.records.base import Record
 
 _PATH = click.Path(path_type=Path)
@@ -52,6 +53,17 @@ def echo_json(value: Record | Sequence[Record] | dict[str, Any]) -> None:
 def say(text: str) -> None:
     """A line of progress, on standard error."""
     click.echo(text, err=True)
+
+
+def raise_all(failed: Sequence[PipelineError]) -> None:
+    """Raise what failed: one as it is; of several, the first of the highest status, after the others are shown."""
+    if not failed:
+        return
+    last = max(failed, key=lambda error: error.status)
+    for error in failed:
+        if error is not last:
+            say(f"{click.style('error', fg='red', bold=True)}: {error}")
+    raise last
 
 
 def echo_table(

@@ -6,29 +6,41 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, matrix_option
+from pipeline.commands._io import echo_json, json_option, matrix_option, raise_all
 from pipeline.records.verification import Verification
 from pipeline.wheels.expected import Expected
 
 
 @click.command(help="Check that a wheel is sound, and what its cell says.")
-@click.argument("wheel", type=click.Path(path_type=Path))
+@click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--cell", metavar="ID", default=None, help="Hold it against this cell of the declaration.")
 @matrix_option
 @json_option
-def command(wheel: Path, cell: str | None, matrix: Path, as_json: bool) -> None:
-    """Ends with 0 or 5 (at least one error; warnings do not count)."""
-    from pipeline.errors import VerificationError
+def command(wheel: tuple[Path, ...], cell: str | None, matrix: Path, as_json: bool) -> None:
+    """Ends with 0 or 5 (at least one error; warnings do not count). Of several wheels, --json prints a list."""
+    from pipeline.errors import PipelineError, UsageError, VerificationError
     from pipeline.wheels.verify import verify
 
-    verification = verify(wheel, _expected(wheel, cell, matrix) if cell else None)
-    if as_json:
-        echo_json(verification)
-    else:
-        _show(verification)
-    errors = len(verification.errors)
-    if errors:
-        raise VerificationError(f"{errors} thing{'s' if errors > 1 else ''} wrong", where=wheel.name)
+    if cell and len(wheel) > 1:
+        raise UsageError(f"{len(wheel)} wheels for one --cell", remedy="give the wheel of this cell alone")
+    found: list[Verification] = []
+    failed: list[PipelineError] = []
+    for one in wheel:
+        try:
+            found.append(verify(one, _expected(one, cell, matrix) if cell else None))
+        except PipelineError as error:
+            failed.append(error)
+            continue
+        if not as_json:
+            _show(found[-1])
+    if as_json and (found or len(wheel) > 1):
+        echo_json(found[0] if len(wheel) == 1 else found)
+    failed += [
+        VerificationError(f"{count} thing{'s' if count > 1 else ''} wrong", where=seen.wheel)
+        for seen in found
+        if (count := len(seen.errors))
+    ]
+    raise_all(failed)
 
 
 def _expected(wheel: Path, cell_id: str, matrix: Path) -> Expected:

@@ -1,8 +1,13 @@
 """nox sessions follow the plan: one for each cell of any channel, each with a name of its own."""
 
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import nox
 import pytest
 
-from pipeline.sessions import cells, session_id, session_ids
+from pipeline.sessions import cells, register, session_id, session_ids
 from tests.unit.plan.matrices import EXAMPLES
 
 
@@ -29,3 +34,37 @@ def test_two_packages_of_the_same_axes_are_told_apart():
         "package=flashinfer-jit-cache,cuda=129,arch=x86_64,family=sm9x",
         "package=other,cuda=129,arch=x86_64,family=sm9x",
     ]
+
+
+def calls(monkeypatch, verb, *arguments):
+    """What the session of a verb runs, and in which environment, where another declaration is registered."""
+    sessions, ran = {}, []
+    monkeypatch.delenv("FATWHEEL_MATRIX", raising=False)
+    monkeypatch.setattr(nox, "session", lambda name, **_: lambda function: sessions.setdefault(name, function))
+    register("other.yaml", rehearse="small.yaml")
+    run = SimpleNamespace(posargs=arguments, run=lambda *command, env, **_: ran.append((command, env)))
+    sessions[verb](run)
+    return ran[0]
+
+
+def verbs_of_a_declaration():
+    """Those whose --matrix is the registered one unless it is given."""
+    found = []
+    for path in sorted(Path(importlib.import_module("pipeline.commands").__file__).parent.glob("[a-z]*.py")):
+        command = importlib.import_module(f"pipeline.commands.{path.stem}").command
+        if any(option.name == "matrix" and option.envvar == "FATWHEEL_MATRIX" for option in command.params):
+            found.append(path.stem)
+    return found
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "verify", "generate", "pick", "prune"])
+def test_a_session_holds_to_the_declaration_that_is_registered(monkeypatch, verb):
+    assert verb in verbs_of_a_declaration()
+    command, env = calls(monkeypatch, verb, "X")
+    assert command[-2:] == (verb, "X")
+    assert env["FATWHEEL_MATRIX"] == "other.yaml"
+
+
+def test_the_rehearsal_has_its_own_declaration_and_a_given_one_comes_first(monkeypatch):
+    assert calls(monkeypatch, "rehearse")[1]["FATWHEEL_MATRIX"] == "small.yaml"
+    assert "FATWHEEL_MATRIX" not in calls(monkeypatch, "plan", "--matrix", "third.yaml")[1]

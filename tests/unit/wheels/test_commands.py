@@ -65,6 +65,25 @@ def test_verify_against_a_cell(tmp_path, held, capsys):
     ), told
 
 
+def test_several_wheels_are_each_judged_and_all_that_is_wrong_is_told(tmp_path, capsys):
+    (tmp_path / "wrong").mkdir()
+    wrong = demo(tmp_path / "wrong", {"demo_jit/k.so": library("120f", rpath="/opt/x")})
+    sound, missing = demo(tmp_path), tmp_path / "x.whl"
+    assert run(["verify", str(missing), str(wrong), str(sound)]) == 5
+    told = capsys.readouterr()
+    assert told.out.endswith("whl: sound\n")
+    assert "No such file" in told.err
+    assert "1 thing wrong" in told.err
+    assert run(["verify", str(sound), str(sound), "--json"]) == 0
+    assert [one["wheel"] for one in json.loads(capsys.readouterr().out)] == [sound.name] * 2
+
+
+def test_one_cell_is_for_one_wheel(tmp_path, capsys):
+    wheel = str(demo(tmp_path))
+    assert run(["verify", wheel, wheel, "--cell", "cu130-x86_64-sm12x"]) == 2
+    assert "give the wheel of this cell alone" in capsys.readouterr().err
+
+
 def test_a_placeholder_is_called_one(tmp_path, capsys):
     wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", stamp=stamp(), size=9000)
     assert run(["verify", str(wheel)]) == 0
