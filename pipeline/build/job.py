@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.build import floor, origin, parallel, product, toolchain
+from pipeline.build import floor, origin, parallel, product, sdist, toolchain
 from pipeline.build.cache import Notify, cache_root, disk_errors
 from pipeline.build.compilercache import Cache, Mode, cache_for
 from pipeline.build.containers import Mount, container, container_environ
@@ -88,8 +88,12 @@ class Job:
     notify: Notify
 
     def placeholder(self, staging: Path, size: int) -> Built:
-        """A wheel of ``size`` bytes with nothing in it, and its record."""
+        """A wheel, or sdist, of ``size`` bytes with nothing in it, and its record."""
         draft = self.draft(HOST, _NO_TOOLCHAIN)
+        if self.package.build.kind == "sdist":
+            file = sdist.faked(staging, self.cell, product.core_metadata(self.cell, self.package, None), size)
+            sdist.judge(file, self.cell)
+            return Built(file, product.described(file, draft.model_copy(update={"placeholder": True})))
         stamp = product.stamp_of(self.cell, draft.commit, None)
         wheel = product.faked(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
         record = product.described(wheel, draft.model_copy(update={"placeholder": True}))
@@ -220,11 +224,13 @@ class _Place:
                     stamp=ready.stamp,
                     licences=ready.licences,
                 )
+            elif package.build.kind == "sdist":
+                wheel = sdist.collected(self.work.out, staging, cell)
             else:
                 wheel = product.collected(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
             record = product.described(wheel, draft)
         self._judge(wheel, record)
-        if not any("/licenses/" in name or "LICEN" in name.upper() for name in product.info_files(wheel)):
+        if package.build.kind != "sdist" and not product.has_licence(wheel):
             job.notify(f"warning: {wheel.name} carries no licence text; have its own build put one in")
         figures = seen.cache.statistics if seen.cache else None
         return Built(wheel, record, figures.read_bytes() if figures and figures.is_file() else None)
@@ -303,8 +309,12 @@ class _Place:
 
     def _judge(self, wheel: Path, record: BuildRecord) -> None:
         job = self.job
+        warnings = []
         try:
-            warnings = product.judge(wheel, record, job.package)
+            if job.package.build.kind == "sdist":
+                sdist.judge(wheel, job.cell)
+            else:
+                warnings = product.judge(wheel, record, job.package)
         except VerificationError as error:
             where = kept(wheel, job.environ, name=f"rejected-{wheel.name}")
             kept(self.work.log, job.environ, name=f"{wheel.name}.build.log")

@@ -177,10 +177,11 @@ def _disagreeing(wheel: Path, package: Package, cell: Cell) -> dict[str, bytes]:
         return restamped(archive.namelist(), archive.read, package.stamp, cell)
 
 
-def info_files(wheel: Path) -> list[str]:
-    """The members of a wheel's dist-info folder."""
+def has_licence(wheel: Path) -> bool:
+    """Whether a wheel's dist-info folder holds the text of a licence."""
     with Archive.open(wheel) as archive:
-        return [name for name in archive.by_name if name.startswith(f"{archive.dist_info}/")]
+        inside = [name for name in archive.by_name if name.startswith(f"{archive.dist_info}/")]
+    return any("/licenses/" in name or "LICEN" in name.upper() for name in inside)
 
 
 def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, size: int) -> Path:

@@ -112,7 +112,7 @@ def _gpus() -> list[str]:
 
 
 def _smoked(declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[str], say: Say) -> Rehearsed:
-    if row.build != "done":
+    if row.build != "done" or not row.wheel.endswith(".whl"):  # an sdist does not install as it is
         return row
     if options.fake:
         return row.model_copy(update={"smoke": "placeholder"})
@@ -156,13 +156,15 @@ def _indexed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Rehe
     folder = options.folder / "index"
     report = make_index(open_store(f"dir:{options.folder / 'store'}"), folder)
     say(f"index: {report.wheels} wheels on {report.pages} pages")
-    listed = {entry["file"] for entry in json.loads((folder / "index.json").read_text(encoding="utf-8"))["wheels"]}
+    written = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    listed = {entry["file"] for entry in [*written["wheels"], *written.get("sdists", [])]}
     return [row.model_copy(update={"index": "listed" if row.wheel in listed else "-"}) for row in rows]
 
 
 def _installed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Rehearsed]:
     """Install wheels for this CPU as users would: all real ones, and one placeholder."""
-    here = [row for row in rows if row.index == "listed" and row.cell.arch in (None, platform.machine())]
+    listed = [row for row in rows if row.index == "listed" and row.wheel.endswith(".whl")]
+    here = [row for row in listed if row.cell.arch in (None, platform.machine())]
     chosen = {row.id for row in (here[:1] if options.fake else here)}
     done = []
     for row in rows:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -265,6 +266,56 @@ def test_a_fake_build_makes_a_placeholder_of_the_size_without_the_command(tmp_pa
     record = build(tmp_path, cache, "sys.exit(1)", fake_size=5_000_000, stamp="demo/__init__.py")
     assert (record.bytes, record.placeholder, record.toolchain.kind) == (5_000_000, True, "none")
     assert (tmp_path / "dist" / WHEEL).stat().st_size == 5_000_000
+
+
+SDIST = "demo-1.0.tar.gz"
+GOOD_SDIST = """
+import io, tarfile
+with tarfile.open(pathlib.Path(out, f"{NAME}-{version}.tar.gz"), "w:gz") as archive:
+    info = tarfile.TarInfo(f"{NAME}-{version}/PKG-INFO")
+    text = f"Metadata-Version: 2.4\\nName: demo\\nVersion: {SAID}\\n".encode()
+    info.size = len(text)
+    archive.addfile(info, io.BytesIO(text))
+"""
+
+
+def sdist_script(name="demo", said="1.0"):
+    return f"NAME, SAID = {name!r}, {said!r}\n{GOOD_SDIST}"
+
+
+def test_an_sdist_is_taken_as_it_is_under_its_cells_name(tmp_path, cache):
+    record = build(tmp_path, cache, sdist_script(), kind="sdist")
+    assert names(tmp_path / "dist") == [SDIST, f"{SDIST}.build.json"]
+    assert (record.wheel, record.bytes) == (SDIST, (tmp_path / "dist" / SDIST).stat().st_size)
+    assert not record.placeholder
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "words"),
+    [
+        ("", BuildError, "left no sdist"),
+        (sdist_script("other"), BuildError, r"left other-1\.0\.tar\.gz, and the cell's sdist is demo-1\.0\.tar\.gz"),
+        (sdist_script(said="2.0"), VerificationError, r"PKG-INFO says demo 2\.0, and the cell is demo 1\.0"),
+        (
+            "pathlib.Path(out, 'demo-1.0.tar.gz').write_bytes(b'no archive')",
+            VerificationError,
+            r"cannot be read as \.tar\.gz",
+        ),
+    ],
+)
+def test_an_sdist_that_is_not_its_cells_is_not_left(tmp_path, cache, script, kind, words):
+    with pytest.raises(kind, match=words):
+        build(tmp_path, cache, script, kind="sdist")
+    assert names(tmp_path / "dist") == []
+
+
+def test_a_fake_sdist_has_its_size_and_is_one(tmp_path, cache):
+    record = build(tmp_path, cache, "sys.exit(1)", kind="sdist", fake_size=5_000_000)
+    assert (record.bytes, record.placeholder) == (5_000_000, True)
+    with tarfile.open(tmp_path / "dist" / SDIST) as archive:
+        assert archive.getnames() == ["demo-1.0/PKG-INFO"]
+    with pytest.raises(UsageError, match="a placeholder of 10 bytes cannot be made"):
+        build(tmp_path, cache, "", kind="sdist", fake_size=10)
 
 
 PROVIDERS = """
