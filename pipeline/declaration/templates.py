@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-# What a build or smoke command may use beside the axes.
-COMMAND_FIELDS: frozenset[str] = frozenset(
+# What a smoke command may use beside the axes.
+SMOKE_FIELDS: frozenset[str] = frozenset(
     {
-        "targets", "covers", "local", "version", "full_version", "dev", "family", "cuda", "toolkit", "arch",
-        "out", "source", "report", "python", "scripts", "modules", "jobs",
-        "nvcc_threads", "launcher",
+        "targets", "covers", "local", "version", "full_version", "family", "cuda", "toolkit", "arch",
+        "python", "scripts",
     }
 )  # fmt: skip
+# What a build command may use beside the axes.
+COMMAND_FIELDS: frozenset[str] = SMOKE_FIELDS | {
+    "dev", "out", "source", "report", "modules", "jobs", "nvcc_threads", "launcher",
+}  # fmt: skip
 # What names, labels and tags may use beside the axes.
 NAME_FIELDS: frozenset[str] = frozenset({"cuda", "cuda_major", "arch", "family"})
 TAG_FIELDS: frozenset[str] = frozenset({"version", "date"})

@@ -78,7 +78,7 @@ def _on(device: Device, bare: Bare, subject: Subject, variables: dict[str, str],
     if not subject.command:
         detail = f"fat binaries loaded: {loaded}; nothing was run: the declaration has no smoke command for it"
         return Ran(Check(outcome="skipped", detail=detail), device, loaded=loaded, without=without)
-    values = _fields(bare, subject)
+    values = command_fields(str(bare.python), subject)
     try:
         command = [fill(part, values) for part in subject.command]
         requires = [fill(part, values) for part in subject.requires]
@@ -161,10 +161,11 @@ def _load(bare: Bare, code: Mapping[str, Sequence[int]], variables: Mapping[str,
     return sum(seen["loaded"] for seen in report["libraries"].values())
 
 
-def _fields(bare: Bare, subject: Subject) -> dict[str, str]:
+def command_fields(python: str, subject: Subject) -> dict[str, str]:
+    """The value of every field that a smoke command may use; without a cell, of those that the name tells."""
     version = subject.name.version
     values = {
-        "python": str(bare.python),
+        "python": python,
         "scripts": str(scripts()),
         "version": version.public,
         "full_version": str(version),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pipeline.declaration.model import Document, Package
 from pipeline.declaration.source import Path, Source
 from pipeline.declaration.structure import suggest
-from pipeline.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, fields
+from pipeline.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, SMOKE_FIELDS, fields
 from pipeline.errors import Problem
 
 _NONE = "no field can stand here: per holds no axis that gives one"
@@ -44,7 +44,8 @@ def check_templates(document: Document, package: Package, path: Path, source: So
     for key, value in package.build.env.items():
         yield from check_fields(source, (*path, "build", "env", key), value, commands)
     if package.smoke:
+        told = SMOKE_FIELDS | named
         for place, argument in enumerate(package.smoke.command):
-            yield from check_fields(source, (*path, "smoke", "command", place), argument, commands)
+            yield from check_fields(source, (*path, "smoke", "command", place), argument, told)
         for key, value in package.smoke.env.items():
-            yield from check_fields(source, (*path, "smoke", "env", key), value, commands)
+            yield from check_fields(source, (*path, "smoke", "env", key), value, told)

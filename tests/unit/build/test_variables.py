@@ -9,6 +9,7 @@ from pipeline.build.compiler import HostCompiler, Nvcc
 from pipeline.build.toolchain import Toolchain
 from pipeline.build.variables import command_fields, compression_flag, environment_variables, filled_command
 from pipeline.declaration import parse
+from pipeline.declaration.templates import COMMAND_FIELDS
 from pipeline.errors import BuildError, UsageError
 from pipeline.plan import cell, make_plan
 from pipeline.records.build import Parallelism
@@ -68,6 +69,11 @@ def test_targets_are_written_as_the_package_wants_them(spelling, targets):
     values = fields(declaration, cell(declaration, "cu130-x86_64-sm9x"))
     assert values["targets"] == targets
     assert (values["covers"], values["full_version"], values["dev"]) == ("8.0 8.6 8.9 9.0", "0.6.13+cu130.sm9x", "")
+
+
+def test_what_check_allows_in_a_build_command_is_what_builds_give():
+    declaration = declared()
+    assert fields(declaration, cell(declaration, "cu130-x86_64-sm9x")).keys() == COMMAND_FIELDS
 
 
 def test_a_nightly_has_its_day():

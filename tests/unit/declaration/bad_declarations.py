@@ -135,6 +135,7 @@ BAD: dict[str, tuple[str, str]] = {
     "no-such-folder": ("{index: mylib-src==1.2.0}", "{checkout: src}"),
     "bad-requirement": ("[ninja]", "[ninja==]"),
     "unknown-field": ('ARCH_LIST: "{targets}"', 'ARCH_LIST: "{target}"'),
+    "field-of-builds-in-smoke": ("    stamp:", '    smoke: {command: ["{python}", "{out}"]}\n    stamp:'),
     "lone-brace": ('ARCH_LIST: "{targets}"', 'ARCH_LIST: "{targets"'),
     "dotted-python-tag": ("cp{python_nodot}-cp{python_nodot}", "cp{python}-cp{python}"),
     "path-out-of-the-wheel": ("mylib/_build.py", "../_build.py"),

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.declaration.templates import SMOKE_FIELDS
 from pipeline.processes import Answer, run
 from pipeline.records.smoke import Check, Device, SmokeRecord
-from pipeline.smoke.gpu import _visible
+from pipeline.smoke.gpu import _visible, command_fields
 from pipeline.smoke.imports import judge
 from pipeline.smoke.interpreter import find_python
 from pipeline.smoke.station import joined
 from pipeline.smoke.subject import Subject, top_levels
 from pipeline.wheels.names import WheelName
+from tests.unit.build.samples import cell
 
 WHEEL = "demo_kernels-1.0+cu130.sm9x-cp39-abi3-manylinux_2_28_x86_64.whl"
 
@@ -221,3 +223,8 @@ def test_a_device_is_picked_by_uuid_else_by_its_place_among_the_visible(tmp_path
     monkeypatch.setattr("pipeline.smoke.gpu.run", lambda *_, **__: answer)
     assert [one.setting for one in _visible(Here(), {"CUDA_VISIBLE_DEVICES": "5,3"})] == ["GPU-1", "3"]
     assert [one.setting for one in _visible(Here(), {})] == ["GPU-1", "1"]
+
+
+def test_what_check_allows_in_a_smoke_command_is_what_smoke_gives():
+    assert command_fields("python", subject(cell=cell())).keys() == SMOKE_FIELDS
+    assert command_fields("python", subject()).keys() < SMOKE_FIELDS
