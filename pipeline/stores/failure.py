@@ -19,11 +19,20 @@ class Kind(Enum):
     GONE = "not found; look"
 
 
+_ADVICE = {
+    Kind.TRANSIENT: "look at the network and at the server's own status, then run it again",
+    Kind.LIMITED: "wait for as long as the server asks, then run it again; a token has a limit of its own",
+    Kind.AMBIGUOUS: "run it again: what is there already is found, and not sent twice",
+    Kind.TAKEN: "look at what has the name",
+    Kind.GONE: "look at the store's name, and whether GITHUB_TOKEN may read it",
+}
+
+
 class StoreFailure(PipelineError):
     """A request to a store that failed. ``wait`` is what the store asked for, in seconds.
 
     ``sent_all`` says that all bytes of the asset had been handed over before it failed; ``answered``, that the store
-    has said so itself and is done with it.
+    has said so itself and is done with it. Without a ``remedy`` it is that of its kind.
     """
 
     status = 7
@@ -36,9 +45,10 @@ class StoreFailure(PipelineError):
         wait: float | None = None,
         sent_all: bool = False,
         answered: bool = True,
+        where: str | None = None,
         remedy: str | None = None,
     ) -> None:
-        super().__init__(what, remedy=remedy)
+        super().__init__(what, where=where, remedy=remedy or _ADVICE.get(kind))
         self.kind = kind
         self.wait = wait
         self.sent_all = sent_all

@@ -126,7 +126,7 @@ class Requests:
         except httpx.InvalidURL as error:
             raise StoreFailure(f"redirected to no address: {error}", Kind.ASSET) from error
         except httpx.HTTPError as error:
-            raise StoreFailure(_transport(error), Kind.TRANSIENT) from error
+            raise StoreFailure(_transport(error), Kind.TRANSIENT, where=self._host) from error
         raise StoreFailure("redirected too often", Kind.ASSET)
 
     def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
@@ -159,7 +159,14 @@ class Requests:
         return response
 
     def _failure(self, response: httpx.Response) -> StoreFailure:
-        return failure(response.status_code, response.headers, response.text, now=self.clock.wall())
+        found = failure(response.status_code, response.headers, response.text, now=self.clock.wall())
+        found.where = self._host
+        return found
+
+    @property
+    def _host(self) -> str:
+        """Where failures say that they happened."""
+        return urlsplit(self.api).netloc or self.api
 
     def _broken(self, error: Exception, method: str) -> StoreFailure:
         """A request without an answer. Only one that never connected has surely done nothing."""
@@ -169,12 +176,11 @@ class Requests:
         if isinstance(cause, StoreFailure):
             return cause
         if "CERTIFICATE_VERIFY_FAILED" in str(cause):
-            return StoreFailure(
-                _transport(cause), Kind.RELEASE, remedy="if the server has a certificate of its own, set SSL_CERT_FILE"
-            )
+            remedy = "if the server has a certificate of its own, set SSL_CERT_FILE"
+            return StoreFailure(_transport(cause), Kind.RELEASE, where=self._host, remedy=remedy)
         nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
         kind = Kind.TRANSIENT if nothing else Kind.AMBIGUOUS
-        return StoreFailure(_transport(cause), kind, answered=False)
+        return StoreFailure(_transport(cause), kind, answered=False, where=self._host)
 
     def _url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")
@@ -256,4 +262,9 @@ def _parsed(response: httpx.Response) -> Any:
 
 
 def _transport(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """What broke, in words; the library's own name of it helps those who search."""
+    import httpx
+
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    connecting = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+    return f"no connection ({cause})" if isinstance(error, connecting) else cause
