@@ -29,6 +29,8 @@ VERBS: dict[str, str] = {
     "publish": "Publish a held draft, once it is what it should be.",
     "prune": "Remove a channel's old releases, with their index rows.",
     "index": "Write the index of what a store's published releases hold.",
+    "yank": "Mark files of an index as yanked: nobody gets them who does not name them.",
+    "unyank": "Take yanking back.",
     "report": "Hold wheels against their size limit, and see the limit coming.",
     "rehearse": "Run the whole line on this machine.",
     "generate": "Write the GitHub Actions workflows of a declaration.",

@@ -19,3 +19,8 @@ def script(name: str) -> Path:
     if not place.is_file():
         raise UsageError(f"fatwheel has no script {name}", where=str(scripts()))
     return place
+
+
+def resource(name: str) -> Path:
+    """A file of fatwheel's own data."""
+    return Path(__file__).resolve().parent / "data" / name

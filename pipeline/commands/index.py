@@ -8,21 +8,34 @@ import click
 
 from pipeline.commands._io import echo_json, json_option, say
 
+_SHOWN = 20  # rows of what is missing; index.json has all
+
 
 @click.command(help="Write the index of what a store's published releases hold.")
 @click.option("--store", "store_spec", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="The folder to write.")
 @click.option("--base-url", metavar="URL", default=None, help="Link to URL/TAG/NAME; else to where the store is.")
+@click.option(
+    "--replace", multiple=True, metavar="NAME", help="A file name, or glob, whose new bytes count; repeatable."
+)
 @json_option
-def command(store_spec: str, output: Path, base_url: str | None, as_json: bool) -> None:
+def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[str, ...], as_json: bool) -> None:
     """Ends with 0, 2 (an argument), 5 (files that had to be left out; the rest is written) or 7 (the store)."""
+    import os
+
+    from pipeline.build.cache import cache_root
     from pipeline.errors import VerificationError
     from pipeline.index import make_index
     from pipeline.stores import open_store
 
-    report = make_index(open_store(store_spec), output, base_url)
+    store = open_store(store_spec)
+    report = make_index(store, output, base_url, replace=replace, cache=cache_root(os.environ))
     for line in [*report.notes, *report.problems]:
         say(line)
+    for one in report.missing[:_SHOWN]:
+        say(f"missing: {one}")
+    if len(report.missing) > _SHOWN:
+        say(f"missing: {len(report.missing) - _SHOWN} more, in index.json")
     if as_json:
         echo_json(report)
     else:

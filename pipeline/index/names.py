@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import Version
 
 from pipeline.errors import UsageError, VerificationError
+from pipeline.records.index import IndexedFile
 from pipeline.wheels.names import WheelName, architecture
 
 NIGHTLY = "nightly"
@@ -48,6 +51,27 @@ class FileName:
     def pages(self) -> tuple[str, ...]:
         """The project pages that list it, the widest first."""
         return tuple(f"{folder}{self.project}/" for folder in self.folders)
+
+
+@cache
+def public(version: str) -> Version:
+    """A version without its local label."""
+    return Version(version.partition("+")[0])
+
+
+def in_order(rows: Iterable[IndexedFile]) -> list[IndexedFile]:
+    """Rows by project, version and file name."""
+    held = list(rows)
+    ranks = {version: rank for rank, version in enumerate(sorted({public(row.version) for row in held}))}
+    return sorted(held, key=lambda row: (row.project, ranks[public(row.version)], row.file))
+
+
+def pages_of(row: IndexedFile) -> tuple[str, ...]:
+    """The project pages that list a row, the widest first: its own, and that of the CUDA label above its family."""
+    *folders, project = row.page.rstrip("/").split("/")
+    if not folders or not _FAMILY.fullmatch(folders[-1]):
+        return (row.page,)
+    return ("/".join((*folders[:-1], project, "")), row.page)
 
 
 def parse_name(file: str) -> FileName | None:

@@ -6,20 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
-from packaging.version import Version
-
-from pipeline.index.names import parse_name
+from pipeline.index.names import in_order, pages_of
 from pipeline.index.trees import MARK, PAGE
 from pipeline.records.index import IndexedFile
+
+_ABSOLUTE, _RELATIVE = "absolute", "relative"
 
 
 def simple_pages(rows: Iterable[IndexedFile]) -> dict[str, bytes]:
     """A page for each project in each folder, and one for each folder but the root."""
-    projects: dict[str, list[IndexedFile]] = defaultdict(list)
-    for row in rows:
-        name = parse_name(row.file)
-        for page in name.pages if name else ():
-            projects[page].append(row)
+    projects: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in in_order(rows):
+        anchor = _anchor(row)
+        for page in pages_of(row):
+            projects[page].append(anchor)
     pages = {f"{page}{PAGE}": _project(page, held) for page, held in projects.items()}
     for folder, inside in _folders(projects).items():
         pages[f"{folder}{PAGE}"] = _folder(folder, inside)
@@ -40,21 +40,25 @@ def _folder(folder: str, inside: set[str]) -> bytes:
     return _page(folder.rstrip("/"), (f'<a href="{name}/">{name}</a>' for name in sorted(inside)))
 
 
-def _project(page: str, rows: list[IndexedFile]) -> bytes:
+def _project(page: str, anchors: list[tuple[str, str]]) -> bytes:
     up = "../" * page.count("/")
-    ordered = sorted(rows, key=lambda row: (Version(row.version), row.file))
-    return _page(f"Links for {page.rstrip('/').split('/')[-1]}", (_anchor(row, up) for row in ordered))
+    return _page(
+        f"Links for {page.rstrip('/').split('/')[-1]}",
+        (f'<a href="{up if way is _RELATIVE else ""}{rest}' for way, rest in anchors),
+    )
 
 
-def _anchor(row: IndexedFile, up: str) -> str:
-    attributes = {"href": f"{row.url if '://' in row.url else up + row.url}#sha256={row.sha256}"}
+def _anchor(row: IndexedFile) -> tuple[str, str]:
+    """How its link begins, and all that follows ``href="``: the same on every page but for the way up."""
+    more = f'#sha256={row.sha256}"'
     if row.requires_python:
-        attributes["data-requires-python"] = row.requires_python
+        more += f' data-requires-python="{escape(row.requires_python)}"'
     if row.metadata_sha256:  # pip before 24 reads the old name only
-        attributes["data-core-metadata"] = f"sha256={row.metadata_sha256}"
-        attributes["data-dist-info-metadata"] = f"sha256={row.metadata_sha256}"
-    shown = " ".join(f'{key}="{escape(value)}"' for key, value in attributes.items())
-    return f"<a {shown}>{escape(row.file)}</a>"
+        more += f' data-core-metadata="sha256={row.metadata_sha256}"'
+        more += f' data-dist-info-metadata="sha256={row.metadata_sha256}"'
+    if row.yanked is not None:
+        more += f' data-yanked="{escape(row.yanked)}"'
+    return (_ABSOLUTE if "://" in row.url else _RELATIVE), f"{escape(row.url)}{more}>{escape(row.file)}</a>"
 
 
 def _page(title: str, anchors: Iterable[str]) -> bytes:

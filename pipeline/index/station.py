@@ -2,69 +2,130 @@
 
 from __future__ import annotations
 
+import fnmatch
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from pipeline.errors import UsageError
-from pipeline.index.listing import Link, Listing, read_store
+from pipeline.index.known import Known, known_place
+from pipeline.index.listing import Before, read_store
 from pipeline.index.pages import simple_pages
 from pipeline.index.people import people_page
+from pipeline.index.rows import Link
+from pipeline.index.schema import index_schema
 from pipeline.index.trees import PAGE, locked, put
-from pipeline.records.index import Index, IndexReport
+from pipeline.records.index import Index, IndexReport, IndexState
 from pipeline.resources import script
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 
 INDEX = "index.json"
+SCHEMA = "index.schema.json"
+STATE = "index-state.json"
 INSTALLER = "install_wheel.py"
 
 
-def make_index(store: ReadableStore, output: Path, base_url: str | None = None) -> IndexReport:
+def make_index(
+    store: ReadableStore,
+    output: Path,
+    base_url: str | None = None,
+    *,
+    replace: Sequence[str] = (),
+    cache: Path | None = None,
+) -> IndexReport:
     """Write the index of what the store's published releases hold now.
 
     Links are ``base_url/TAG/NAME``; without one, the store's own URLs, or relative ones for a folder. What is wrong
-    with single files is in the report's ``problems``: they are left out, and the rest is written. Rebuilt from zero it
-    has the same bytes. Raises `UsageError` for an output or a base URL that cannot be used, `StoreFailure` for a
-    store that cannot be read; nothing is changed then.
+    with single files is in the report's ``problems``: they are left out, and the rest is written. ``replace`` has file
+    names, or globs, whose bytes may be others than before. Rebuilt from zero it has the same bytes, but for what is
+    yanked or replaced: that is kept beside it. ``cache`` is a folder for what need not be read twice.
+    Raises `UsageError` for an output or a base URL that cannot be used, `StoreFailure` for a store that cannot be read;
+    nothing is changed then.
     """
     output = output.resolve()
     with locked(output):
-        listing = read_store(store, _link(store, output, base_url))
-        files = index_files(listing)
-        try:
-            changed = put(output, files)
-        except OSError as error:
-            raise UsageError(
-                f"the index could not be written: {error.strerror}", where=str(error.filename or output),
-                remedy="make room or mend the permissions, and run it again",
-            ) from None  # fmt: skip
+        had = read_index(output) or Index(wheels=[])
+        rows = [*had.wheels, *had.sdists]
+        state = read_state(output)
+        names = {row.file for row in rows} | set(state.digests)
+        replaced = frozenset(
+            name for pattern in replace for name in (fnmatch.filter(names, pattern) or [pattern])
+        )  # fmt: skip
+        known = Known(known_place(cache, f"{store.spec} {output}"), rows, _mark(output, base_url))
+        before = Before({row.file: row.sha256 for row in rows}, state, replaced)
+        listing = read_store(store, _link(store, output, base_url), known, before)
+        files = index_files(listing.index, listing.state)
+        changed = written(output, files)
+        known.save(_mark(output, base_url))
     return IndexReport(
         output=str(output),
         store=store.spec,
-        wheels=len(listing.wheels),
-        sdists=len(listing.sdists),
+        wheels=len(listing.index.wheels),
+        sdists=len(listing.index.sdists),
         pages=sum(path.endswith(PAGE) for path in files),
         changed=changed,
         problems=list(listing.problems),
         notes=list(listing.notes),
+        missing=listing.index.missing,
     )
 
 
-def index_files(listing: Listing) -> Mapping[str, bytes]:
+def _mark(output: Path, base_url: str | None) -> str:
+    """Another one when index.json is, or when links are made in another way."""
+    held = (output / INDEX).read_bytes() if (output / INDEX).is_file() else b""
+    return f"{hashlib.sha256(held).hexdigest()} {base_url}"
+
+
+def written(output: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Put an index in its place; what changed. Raises `UsageError`."""
+    try:
+        return put(output, files, without=() if STATE in files else (STATE,))
+    except OSError as error:
+        raise UsageError(
+            f"the index could not be written: {error.strerror}", where=str(error.filename or output),
+            remedy="make room or mend the permissions, and run it again",
+        ) from None  # fmt: skip
+
+
+def read_index(output: Path) -> Index | None:
+    """The index that is there; None where none is. Raises `UsageError` for one that cannot be read."""
+    return Index.read(output / INDEX) if (output / INDEX).is_file() else None
+
+
+def read_state(output: Path) -> IndexState:
+    """What is yanked and replaced there. Raises `UsageError` for a file that cannot be read."""
+    return IndexState.read(output / STATE) if (output / STATE).is_file() else IndexState()
+
+
+def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, bytes]:
     """All files of the index by relative path."""
-    pages = simple_pages([*listing.wheels, *listing.sdists])
-    index = Index(
-        wheels=list(listing.wheels),
-        sdists=list(listing.sdists),
-        absent=list(listing.absent),
+    pages = simple_pages([*index.wheels, *index.sdists])
+    kept = {STATE: state.to_json().encode()} if state and state != IndexState() else {}
+    return (
+        pages
+        | kept
+        | {
+            PAGE: people_page(index),
+            INDEX: index_json(index),
+            SCHEMA: index_schema().encode(),
+            INSTALLER: script(INSTALLER).read_bytes(),
+        }
     )
-    return pages | {
-        PAGE: people_page(index),
-        INDEX: index.to_json().encode(),
-        INSTALLER: script(INSTALLER).read_bytes(),
-    }
+
+
+def index_json(index: Index) -> bytes:
+    """index.json: one line for each row, so that it is small and its changes can be read."""
+    parts = []
+    for key, value in index:
+        if isinstance(value, list):
+            rows = ",\n".join(f" {row.model_dump_json(by_alias=True)}" for row in value)
+            parts.append(f'"{key}": [\n{rows}\n]' if value else f'"{key}": []')
+        else:
+            parts.append(f'"{key}": {value}')
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
 
 
 def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:

@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,8 +37,10 @@ def locked(output: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def put(output: Path, files: Mapping[str, bytes]) -> list[str]:
+def put(output: Path, files: Mapping[str, bytes], without: Collection[str] = ()) -> list[str]:
     """Make ``output`` hold these files, by relative path; returns the trees and root files that changed, sorted.
+
+    Files at the root that are named in ``without`` go.
 
     Only folders whose page has `MARK` are replaced or taken away. New trees come first, then the files at the root,
     and what is stale goes last. Raises `UsageError` where a folder that is not the index's own is in the way.
@@ -70,6 +72,10 @@ def put(output: Path, files: Mapping[str, bytes]) -> list[str]:
         for name in sorted(own - set(trees)):
             (output / name).rename(Path(work) / name)
             changed.append(name)
+        for path in sorted(without):
+            if (output / path).is_file():
+                (output / path).unlink()
+                changed.append(path)
     return sorted(changed)
 
 
@@ -79,7 +85,7 @@ def _is_own(place: Path) -> bool:
 
 
 def _differs(place: Path, tree: Mapping[str, bytes]) -> bool:
-    there = {str(p.relative_to(place)) for p in place.rglob("*") if not p.is_dir()}
+    there = {os.path.relpath(f"{folder}/{name}", place) for folder, _, names in os.walk(place) for name in names}
     return there != set(tree) or any((place / path).read_bytes() != data for path, data in tree.items())
 
 

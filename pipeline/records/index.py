@@ -37,10 +37,12 @@ class IndexedFile(Record):
     url: str
     tag: str
     requires_python: str | None = None
+    requires_dist: list[str] = []  # what it requires, as METADATA says; a shim's providers are among it
     metadata_sha256: str | None = None  # of the file's .metadata in the store; null where there is none
     placeholder: bool = False  # made by a fake build: no code in it
     slice: list[str] | None = None  # modules of a partial build
     proof: Proof | None = None
+    yanked: str | None = None  # the reason, which may be empty; null for a file that is not yanked
 
 
 class NotPublished(Record):
@@ -52,6 +54,25 @@ class NotPublished(Record):
     reason: str
 
 
+class Missing(Record):
+    """A CPU architecture that a version has wheels for, though not in this CUDA label and family.
+
+    With ``file`` it is what the release's plan names; without, what the other wheels of the version suggest.
+    """
+
+    project: str
+    version: str  # public, without the label
+    cuda: str | None
+    family: str | None
+    arch: str | None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        """``demo 1.0: no aarch64 wheel for cu130 sm12x``."""
+        which = " ".join(filter(None, (self.cuda, self.family))) or "any GPU"
+        return f"{self.project} {self.version}: no {self.arch or 'such'} wheel for {which}"
+
+
 class Index(Record):
     """All that the index offers; ``absent`` is what releases wanted and do not hold."""
 
@@ -59,6 +80,19 @@ class Index(Record):
     wheels: list[IndexedFile]
     sdists: list[IndexedFile] = []
     absent: list[NotPublished] = []
+    missing: list[Missing] = []
+
+
+class IndexState(Record):
+    """What a store does not know, kept beside the index as ``index-state.json``.
+
+    ``yanked``: reasons by file name. ``digests``: sha256 by file name, where a name had two: the bytes that it stands
+    for. A file of that name with other bytes is left out.
+    """
+
+    version: int = 1
+    yanked: dict[str, str] = {}
+    digests: dict[str, str] = {}
 
 
 class IndexReport(Record):
@@ -72,3 +106,14 @@ class IndexReport(Record):
     changed: list[str]
     problems: list[str] = []
     notes: list[str] = []
+    missing: list[Missing] = []
+
+
+class YankReport(Record):
+    """What yanking, or taking that back, did. ``files``: the names whose state is new."""
+
+    index: str
+    yanked: bool
+    reason: str
+    files: list[str]
+    changed: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -89,10 +90,22 @@ class DirectoryStore:
                     continue
                 else:
                     name, state = entry.name, UPLOADED
-                found.append(RemoteAsset(f"{release.id}/{entry.name}", name, entry.stat().st_size, state))
+                about = entry.stat()
+                mark = f"{about.st_ino}-{about.st_mtime_ns}"
+                found.append(RemoteAsset(f"{release.id}/{entry.name}", name, about.st_size, state, changed=mark))
         # A whole file hides the broken-off one that would have replaced it.
         whole = {asset.name for asset in found if asset.whole}
         return tuple(sorted((a for a in found if a.whole or a.name not in whole), key=lambda a: a.name))
+
+    def mark(self, release: RemoteRelease) -> str:
+        """A digest of the names, sizes and times of its files."""
+        with _failures(release.tag):
+            seen = [
+                (entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
+                for entry in os.scandir(self._place(release))
+                if (about := entry.stat())
+            ]
+        return hashlib.sha256(repr(sorted(seen)).encode()).hexdigest()
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The file's bytes."""

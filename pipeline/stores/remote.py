@@ -19,7 +19,10 @@ ASSET_LIMIT = 1000
 
 @dataclass(frozen=True)
 class RemoteAsset:
-    """One file of a release. ``size`` in bytes; ``digest`` as ``sha256:<hex>``, or None where the store keeps none."""
+    """One file of a release. ``size`` in bytes; ``digest`` as ``sha256:<hex>``, or None where the store keeps none.
+
+    ``changed`` is a mark that is another one when the bytes are; None where there is none.
+    """
 
     id: str
     name: str
@@ -27,6 +30,7 @@ class RemoteAsset:
     state: str = UPLOADED
     digest: str | None = None
     url: str | None = None  # where a user downloads it; None before it is published
+    changed: str | None = None
 
     @property
     def whole(self) -> bool:
@@ -89,6 +93,9 @@ class ReadableStore(Protocol):
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
         """All assets of a release, half-uploaded ones too, by name."""
+
+    def mark(self, release: RemoteRelease) -> str | None:
+        """Something that is another one when any of its assets is; None where listing them is no dearer."""
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The asset's bytes, in chunks."""

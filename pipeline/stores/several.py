@@ -55,6 +55,9 @@ class Several:
         found = self._stores[number].assets(replace(release, id=own))
         return tuple(replace(asset, id=f"{number}{_BETWEEN}{asset.id}") for asset in found)
 
+    def mark(self, release: RemoteRelease) -> None:
+        """None: stores may share a tag."""
+
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The asset's bytes."""
         number, own = self._theirs(asset.id)

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from pipeline.index.listing import Listing
 from pipeline.index.names import parse_name
 from pipeline.index.station import index_files
-from pipeline.records.index import IndexedFile
+from pipeline.records.index import Index, IndexedFile
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "install_wheel.py"
 
@@ -58,9 +57,9 @@ def row(file: str) -> IndexedFile:
 @given(st.lists(files, max_size=8, unique=True))
 def test_every_file_is_on_its_pages_once_and_the_order_of_reading_does_not_matter(found):
     rows = [row(file) for file in found]
-    made = index_files(Listing(tuple(rows), (), (), (), ()))
+    made = index_files(Index(wheels=rows))
     pages = {path: data for path, data in made.items() if path.endswith("/index.html")}
-    again = index_files(Listing(tuple(reversed(rows)), (), (), (), ()))
+    again = index_files(Index(wheels=rows[::-1]))
     assert pages == {path: data for path, data in again.items() if path.endswith("/index.html")}
     for one in rows:
         listed = [path for path, data in pages.items() if f">{one.file}</a>".encode() in data]
@@ -71,7 +70,7 @@ def test_every_file_is_on_its_pages_once_and_the_order_of_reading_does_not_matte
 
 @given(files)
 def test_a_link_leads_to_the_very_name(file):
-    page = index_files(Listing((row(file),), (), (), (), ()))[f"{row(file).page}index.html"].decode()
+    page = index_files(Index(wheels=[row(file)]))[f"{row(file).page}index.html"].decode()
     href = page.partition('href="')[2].partition('"')[0]
     assert unquote(urlsplit(href).path).rpartition("/")[2] == file
     assert "%25" not in href

@@ -109,6 +109,9 @@ class GitHubStore:
         found = {asset.id: asset for asset in (_asset(row, draft=release.draft) for row in rows)}
         return tuple(sorted(found.values(), key=lambda asset: asset.name))
 
+    def mark(self, release: RemoteRelease) -> None:
+        """None: assets are listed by one request for a hundred of them."""
+
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """Download an asset."""
         return self.requests.stream(f"{self._base}/releases/assets/{asset.id}")

@@ -36,10 +36,11 @@ def make_wheel(
     tree = folder / f"tree-{version}-{hashlib.sha256(repr((tags, body, project)).encode()).hexdigest()[:8]}"
     (tree / name).mkdir(parents=True, exist_ok=True)
     (tree / name / "__init__.py").write_text(f'__version__ = "{version}"\n{body}')
+    arch = next((arch for arch in ("x86_64", "aarch64") if tags.endswith(arch)), None)
+    toolkit = f"{local[0][2:-1]}.{local[0][-1]}" if local[0] else None
     stamp = WheelStamp(
-        distribution=project, version=version, cuda=local[0] or None, toolkit="13.0" if local[0] else None,
-        arch="x86_64", family=local[1] if len(local) > 1 else None, targets=list(covers), covers=list(covers),
-        commit=None,
+        distribution=project, version=version, cuda=local[0] or None, toolkit=toolkit, arch=arch,
+        family=local[1] if len(local) > 1 else None, targets=list(covers), covers=list(covers), commit=None,
     )  # fmt: skip
     fields = {"requires_python": requires_python, "requires_dist": list(requires)}
     return pack(

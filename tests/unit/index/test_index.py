@@ -1,6 +1,7 @@
 """The index of a store: its pages, its data, what is left out, and how it is replaced."""
 
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -221,7 +222,13 @@ def test_rebuilt_from_zero_it_has_the_same_bytes(shelf, tmp_path):
 
 def test_nothing_is_written_where_nothing_changed(shelf):
     shelf.wheel()
-    assert shelf.index().changed == ["cu130", "index.html", "index.json", "install_wheel.py"]
+    assert shelf.index().changed == [
+        "cu130",
+        "index.html",
+        "index.json",
+        "index.schema.json",
+        "install_wheel.py",
+    ]
     before = {path: path.stat().st_mtime_ns for path in shelf.out.rglob("*")}
     assert shelf.index().changed == []
     assert {path: path.stat().st_mtime_ns for path in shelf.out.rglob("*")} == before
@@ -320,14 +327,20 @@ def test_an_output_that_is_a_file_is_refused(shelf):
         shelf.index()
 
 
-def test_the_page_for_people_names_no_script_and_is_valid_where_names_are_odd(shelf):
+def test_the_page_for_people_fetches_nothing_and_names_all_there_is(shelf):
     shelf.wheel()
     shelf.index()
     page = (shelf.out / "index.html").read_text()
-    assert "<script" not in page
+    assert not re.search(r"<script[^>]*src|<link|@import|url\(", page)
     assert "prefers-color-scheme: dark" in page
-    assert '<a href="cu130/">' in page or "<a href='cu130/'>" in page
-    assert "<th scope='col'>CUDA</th>" in page
+    assert "<a href='cu130/'>" in page
+    assert "demo_kernels" in page.partition("<script")[0]
+
+
+def test_what_a_wheel_says_cannot_break_out_of_the_page(shelf):
+    shelf.wheel(requires=("x==1.0 ; extra == '</script><b>'",))
+    shelf.index()
+    assert "</script><b>" not in (shelf.out / "index.html").read_text()
 
 
 def test_the_command_reports_in_json_and_ends_with_5_when_files_are_left_out(shelf, capsys):

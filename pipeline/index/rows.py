@@ -1,0 +1,193 @@
+"""One row: everything that is known of a file, from the store, its release's manifest, and what is inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from pydantic import ValidationError
+
+from pipeline.errors import VerificationError
+from pipeline.index.known import Inside, Known
+from pipeline.index.names import FileName
+from pipeline.records.index import IndexedFile, Proof
+from pipeline.records.manifest import ManifestAsset
+from pipeline.records.smoke import SmokeRecord
+from pipeline.records.stamp import WheelStamp
+from pipeline.stores.directory import DirectoryStore
+from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
+from pipeline.wheels.archive import Archive
+
+METADATA = ".metadata"
+_STAMP = "fatwheel.json"
+
+Link = Callable[[RemoteRelease, RemoteAsset], str]  # the URL under which an asset is found
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One published release: its whole assets, and what its manifest tells of them, both by name."""
+
+    store: ReadableStore
+    release: RemoteRelease
+    link: Link
+    known: Known
+    assets: dict[str, RemoteAsset]
+    told: dict[str, ManifestAsset]
+
+    def row(self, asset: RemoteAsset, name: FileName) -> IndexedFile:
+        """All that is known of a file. Raises `VerificationError` for one that pip would refuse."""
+        sha256 = self._digest(asset)
+        about = self.told.get(asset.name)
+        if about is not None and about.sha256 != sha256:
+            about = None  # the manifest speaks of other bytes
+        metadata = self.assets.get(asset.name + METADATA)
+        metadata_sha256 = self._digest(metadata) if metadata else None
+        built = about.build if about else None
+        wheel = self._wheel(asset, sha256, alone=metadata is None) if built is None or metadata is None else None
+        header = self._metadata(metadata, metadata_sha256) if metadata and metadata_sha256 else wheel
+        if header is not None:
+            _check(header, name)
+        facts = _built(about) if built else _stamp(wheel, asset.name)
+        return IndexedFile(
+            file=asset.name,
+            project=name.project,
+            version=str(name.version),
+            nightly=name.nightly,
+            page=name.pages[-1],
+            cuda=(facts and facts.cuda) or name.cuda,
+            toolkit=facts and facts.toolkit,
+            arch=(facts and facts.arch) or name.arch,
+            family=(facts and facts.family) or name.family,
+            targets=facts and facts.targets,
+            covers=facts and facts.covers,
+            bytes=asset.size,
+            sha256=sha256,
+            url=self.link(self.release, asset),
+            tag=self.release.tag,
+            requires_python=header and header.requires_python,
+            requires_dist=header.requires_dist if header else [],
+            metadata_sha256=metadata_sha256,
+            placeholder=bool(facts and facts.placeholder),
+            slice=facts and facts.slice,
+            proof=_proof(about.smoke) if about and about.smoke else None,
+        )
+
+    def _digest(self, asset: RemoteAsset) -> str:
+        """sha256: the store's word, else the manifest's for a file of that size, else from reading it."""
+        told = self.told.get(asset.name)
+        if asset.digest is not None:
+            return asset.digest.removeprefix("sha256:")
+        if told is not None and told.size == asset.size:
+            return told.sha256
+        before = self.known.digest(asset)
+        if before is not None:
+            return before
+        sha256 = self.store.digest(asset).removeprefix("sha256:")
+        self.known.keep_digest(asset, sha256)
+        return sha256
+
+    def _metadata(self, asset: RemoteAsset, sha256: str) -> Inside:
+        """What a wheel's METADATA says that is a file of its own."""
+        held = self.known.inside(sha256)
+        if held is None:
+            held = _header(b"".join(self.store.read(asset)))
+            self.known.keep_inside(sha256, held)
+        return held
+
+    def _wheel(self, asset: RemoteAsset, sha256: str, *, alone: bool) -> Inside | None:
+        """What is inside a wheel that lies on this machine, METADATA too if it stands ``alone``; None for others.
+
+        Raises `VerificationError`.
+        """
+        if not isinstance(self.store, DirectoryStore) or not asset.name.endswith(".whl"):
+            return None
+        held = self.known.inside(sha256)
+        if held is None or (alone and not held.name):
+            held = _opened(self.store.root / asset.id, ("METADATA", _STAMP) if alone else (_STAMP,))
+            self.known.keep_inside(sha256, held)
+        return held
+
+
+def _opened(path: Path, names: Sequence[str]) -> Inside:
+    with Archive.open(path) as archive:
+        folder = archive.dist_info
+        texts = {
+            name: archive.read(member)
+            for name in names
+            if (member := archive.by_name.get(f"{folder}/{name}")) is not None
+        }
+    header = _header(texts["METADATA"]) if "METADATA" in texts else Inside()
+    stamp = texts[_STAMP].decode("utf-8", "replace") if _STAMP in texts else None
+    return Inside(header.name, header.version, header.requires_python, header.requires_dist, stamp)
+
+
+def _header(text: bytes) -> Inside:
+    """The fields of METADATA that an index needs; they stand before its first empty line, one a line."""
+    fields: dict[str, list[str]] = {}
+    for line in text.decode("utf-8", "replace").splitlines():
+        if not line.strip():
+            break
+        name, _, value = line.partition(":")
+        fields.setdefault(name.lower(), []).append(value.strip())
+    name, version, python = (fields.get(key, [""])[0] for key in ("name", "version", "requires-python"))
+    return Inside(name, version, python or None, fields.get("requires-dist", []))
+
+
+def _check(said: Inside, name: FileName) -> None:
+    """Raise `VerificationError` if METADATA names another project or version than the file's name: pip refuses it."""
+    try:
+        same = canonicalize_name(said.name) == name.project and Version(said.version) == name.version
+    except InvalidVersion:
+        same = False
+    if not same:
+        raise VerificationError(
+            f"METADATA says {said.name} {said.version}, the file's name {name.project} {name.version}",
+            where=name.file,
+            remedy="build it with that version; renaming a wheel does not change what is inside",
+        )
+
+
+def _stamp(wheel: Inside | None, file: str) -> WheelStamp | None:
+    """What fatwheel wrote into a wheel, if it did."""
+    if wheel is None or wheel.stamp is None:
+        return None
+    try:
+        return WheelStamp.model_validate_json(wheel.stamp)
+    except ValidationError as error:
+        raise VerificationError(
+            f"its {_STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, remedy="build the wheel again"
+        ) from None
+
+
+def _built(about: ManifestAsset | None) -> WheelStamp | None:
+    """The same, from a build record in the manifest."""
+    build = about.build if about else None
+    if build is None:
+        return None
+    return WheelStamp(
+        distribution=build.cell.package,
+        version=build.cell.full_version,
+        cuda=build.cell.cuda,
+        toolkit=build.cell.toolkit,
+        arch=build.cell.arch,
+        family=build.cell.family,
+        targets=build.cell.targets,
+        covers=build.cell.covers,
+        commit=build.commit,
+        slice=build.slice,
+        placeholder=build.placeholder,
+    )
+
+
+def _proof(smoke: SmokeRecord) -> Proof:
+    return Proof(
+        import_=smoke.import_.outcome,
+        gpu=smoke.gpu.outcome if smoke.gpu else None,
+        device=smoke.device.name if smoke.device else None,
+        executed=smoke.executed,
+        not_executed=smoke.not_executed,
+    )
