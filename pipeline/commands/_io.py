@@ -75,10 +75,10 @@ def echo_table(
     whole: Iterable[int] = (),
     styles: Mapping[str, str] | None = None,
 ) -> None:
-    """A table on standard output, as wide as the terminal (80 columns where there is none), plain when piped.
+    """A table and an empty line on standard output, as wide as the terminal (80 columns where there is none).
 
-    ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those whose values are not broken;
-    ``styles`` has the colours of values.
+    It is plain when piped. ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those
+    whose values are not broken; ``styles`` has the colours of values.
     """
     from rich import box
     from rich.console import Console
@@ -96,14 +96,19 @@ def echo_table(
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(table)
-    click.echo("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()) + "\n")
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n") + "\n")
 
 
-def echo_wrapped(text: str, indent: str = "") -> None:
-    """Prose on standard output, broken at 80 columns."""
+def echo_wrapped(text: str, indent: str = "", label: str = "") -> None:
+    """Prose on standard output, broken at 80 columns; a ``label`` before it is in yellow, and is not broken."""
     import textwrap
 
-    click.echo(textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))
+    filled = textwrap.fill(
+        f"{label}{text}", 80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+    begin = len(indent) + len(label)
+    click.echo(indent + click.style(label, fg="yellow") + filled[begin:] if label else filled)
 
 
 def size(count: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from pipeline.commands._io import echo_table
+from pipeline.commands._io import echo_table, echo_wrapped
 from pipeline.records.plan import Cell, CellChange, Plan, PlanDiff
 
 
@@ -17,6 +17,7 @@ def show_plan(plan: Plan) -> None:
         click.echo(f"{package.name} {package.version}, {package.layout}, {_count(package.cells)}")
     click.echo(f"{plan.channel}: tag {plan.tag}{where}, {plan.completeness}")
     if plan.cells:
+        click.echo()
         echo_table(["cell", "targets", "covers", "proof"], [_row(cell) for cell in plan.cells])
     else:
         click.echo("nothing is missing")
@@ -29,7 +30,7 @@ def show_plan(plan: Plan) -> None:
             right=[3],
         )
     for warning in plan.warnings:
-        click.echo(f"{click.style('note', fg='yellow')}: {warning}")
+        echo_wrapped(warning, label="note: ")
 
 
 def _count(cells: int) -> str:
@@ -55,6 +56,7 @@ def show_difference(difference: PlanDiff) -> None:
     for change in difference.changed:
         rows += _rows(change)
     if rows:
+        click.echo()
         echo_table(["", "cell", "came", "went"], rows)
     left_out = [("now", row.id, row.what, row.reason) for row in difference.excluded]
     left_out += [("no more", row.id, row.what, row.reason) for row in difference.included]

@@ -37,6 +37,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 ) -> None:
     """Asks what was not given, if somebody is there to answer; the file is checked before it is written."""
     from pipeline.declaration import parse
+    from pipeline.declaration.schema import FILE, schema_text
     from pipeline.declaration.template import Answers, first_matrix, usual_targets
     from pipeline.errors import DeclarationError, UsageError
     from pipeline.plan import problems
@@ -63,6 +64,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if wrong:
         raise DeclarationError(tuple(wrong))
     write_atomically(matrix, text.encode())
+    beside = matrix.with_name(FILE)
+    if not beside.exists():
+        write_atomically(beside, schema_text().encode())
+        click.echo(f"{beside}: written, for editors")
     click.echo(f"{matrix}: written; next: `fatwheel check`, then `fatwheel plan`")
 
 

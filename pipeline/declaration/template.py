@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import keyword
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -39,8 +41,10 @@ class Answers:
 
     @property
     def module(self) -> str:
-        """The module that users import, by the usual rule."""
-        return self.name.replace("-", "_").replace(".", "_")
+        """The module that users import, by the usual rule; ``_`` where that would be no name in Python."""
+        name = re.sub(r"\W", "_", self.name)
+        name = f"_{name}" if name[:1].isdigit() else name
+        return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def usual_targets(spelling: str) -> str:
@@ -70,8 +74,8 @@ def _head(answers: Answers) -> str:
     return f"""\
 # yaml-language-server: $schema=matrix.schema.json
 # What is built, for whom, and where it goes: the one place where that is said.
-# `fatwheel check` checks this file, `fatwheel plan` shows what follows from it, and
-# `fatwheel schema -o matrix.schema.json` lets editors complete it.
+# `fatwheel check` checks this file, `fatwheel plan` shows what follows from it. Editors complete
+# it by matrix.schema.json; `fatwheel schema -o matrix.schema.json` writes that anew.
 
 version: {_quoted(answers.version)}          # or, in its place, version_file: version.txt
 """

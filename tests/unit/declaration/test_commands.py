@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from pipeline.__main__ import run
 from pipeline.declaration import load
-from pipeline.declaration.schema import schema
+from pipeline.declaration.schema import schema, schema_text
 from pipeline.plan import make_plan, problems
 from pipeline.targets import toolkit
 from tests.unit.declaration.bad_declarations import GOOD, broken
@@ -91,6 +91,20 @@ def test_init_takes_name_and_version_from_the_project(tmp_path):
     declaration = load(tmp_path / "matrix.yaml")
     assert (declaration.packages[0].name, declaration.version) == ("fast-kernels", "3.2")
     assert make_plan(declaration).repository == "example/fast"
+
+
+@pytest.mark.parametrize(("name", "module"), [("try", "try_"), ("3d-kernels", "_3d_kernels"), ("a.b-c", "a_b_c")])
+def test_init_names_a_module_that_python_can_import(tmp_path, name, module):
+    assert run(["init", "--yes", "--name", name]) == 0
+    assert load(tmp_path / "matrix.yaml").packages[0].import_name == module
+
+
+def test_init_writes_the_schema_that_its_first_line_names_and_says_so(tmp_path, capsys):
+    assert run(["init", "--yes"]) == 0
+    assert "$schema=matrix.schema.json" in (tmp_path / "matrix.yaml").read_text()
+    assert (tmp_path / "matrix.schema.json").read_text() == schema_text()
+    assert "matrix.schema.json: written, for editors" in capsys.readouterr().out
+    assert run(["check"]) == 0
 
 
 def test_init_never_overwrites(tmp_path, capsys):
