@@ -27,6 +27,7 @@ from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, VerificationError
 from pipeline.records.build import BuildRecord, Parallelism, Toolchain
 from pipeline.records.plan import Cell
+from pipeline.records.stamp import WheelStamp
 from pipeline.resources import scripts
 
 _ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
@@ -94,7 +95,7 @@ class Job:
             file = sdist.faked(staging, self.cell, product.core_metadata(self.cell, self.package, None), size)
             sdist.judge(file, self.cell)
             return Built(file, product.described(file, draft.model_copy(update={"placeholder": True})))
-        stamp = product.stamp_of(self.cell, draft.commit, None)
+        stamp = WheelStamp.of(self.cell, commit=draft.commit)
         wheel = product.faked(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
         record = product.described(wheel, draft.model_copy(update={"placeholder": True}))
         product.judge(wheel, record, self.package)
@@ -195,7 +196,7 @@ class _Place:
         licences = origin.licences(package, source)
         used = tools.record() if tools else _NO_TOOLCHAIN
         draft = job.draft(self.engine, used)
-        stamp = product.stamp_of(cell, draft.commit, self.wanted.modules)
+        stamp = WheelStamp.of(cell, commit=draft.commit, modules=self.wanted.modules)
         return Ready(cell, package, self.engine, tools, self.work, source, licences, stamp), draft, python
 
     def _finished(self, ready: Ready, draft: BuildRecord, seen: _Run, staging: Path) -> Built:

@@ -53,22 +53,6 @@ def read_report(path: Path, cell: Cell) -> Report:
         ) from None
 
 
-def stamp_of(cell: Cell, commit: str | None, modules: list[str] | None) -> WheelStamp:
-    """What the wheel says of itself. ``modules``: those of a slice, None for a whole wheel."""
-    return WheelStamp(
-        distribution=cell.package,
-        version=cell.full_version,
-        cuda=cell.cuda,
-        toolkit=cell.toolkit,
-        arch=cell.arch,
-        family=cell.family,
-        targets=cell.targets,
-        covers=cell.covers,
-        commit=commit,
-        slice=modules,
-    )
-
-
 def shim_package(package: Package) -> Package:
     """What a package's shims are made by: their own command, in a bare environment; none leaves metadata alone."""
     build = {"kind": "tree", "command": package.build.shim, "requires": [], "no_deps": []}

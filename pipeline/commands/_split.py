@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from pipeline.build.product import described, stamp_of
+from pipeline.build.product import described
 from pipeline.build.restamp import restamped
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
@@ -83,7 +83,7 @@ def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None
     return Part(
         cell=cell.id,
         wheel=cell.wheel,
-        stamp=stamp_of(cell, commit, modules),
+        stamp=WheelStamp.of(cell, commit=commit, modules=modules),
         rewrite=lambda names, read: restamped(names, read, package.stamp, cell),
     )
 

@@ -168,19 +168,8 @@ def _built(about: ManifestAsset | None) -> WheelStamp | None:
     build = about.build if about else None
     if build is None:
         return None
-    return WheelStamp(
-        distribution=build.cell.package,
-        version=build.cell.full_version,
-        cuda=build.cell.cuda,
-        toolkit=build.cell.toolkit,
-        arch=build.cell.arch,
-        family=build.cell.family,
-        targets=build.cell.targets,
-        covers=build.cell.covers,
-        commit=build.commit,
-        slice=build.slice,
-        placeholder=build.placeholder,
-    )
+    stamp = WheelStamp.of(build.cell, commit=build.commit, modules=build.slice)
+    return stamp.model_copy(update={"placeholder": build.placeholder})
 
 
 def _proof(smoke: SmokeRecord) -> Proof:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pipeline.records.base import Record
+from pipeline.records.plan import Cell
 
 
 class WheelStamp(Record):
@@ -19,3 +22,19 @@ class WheelStamp(Record):
     commit: str | None
     slice: list[str] | None = None
     placeholder: bool = False
+
+    @classmethod
+    def of(cls, cell: Cell, *, commit: str | None = None, modules: list[str] | None = None) -> Self:
+        """The stamp of a cell's wheel. ``modules``: those of a slice, None for a whole wheel."""
+        return cls(
+            distribution=cell.package,
+            version=cell.full_version,
+            cuda=cell.cuda,
+            toolkit=cell.toolkit,
+            arch=cell.arch,
+            family=cell.family,
+            targets=cell.targets,
+            covers=cell.covers,
+            commit=commit,
+            slice=modules,
+        )

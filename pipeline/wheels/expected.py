@@ -44,16 +44,6 @@ def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Se
         partial=build is not None and build.slice is not None and any(one.targets for one in build.modules),
         modules={one.name: tuple(one.targets) for one in build.modules} if build and build.modules else None,
         stamp_files=tuple(stamp_files),
-        stamp=WheelStamp(
-            distribution=cell.package,
-            version=cell.full_version,
-            cuda=cell.cuda,
-            toolkit=cell.toolkit,
-            arch=cell.arch,
-            family=cell.family,
-            targets=cell.targets,
-            covers=cell.covers,
-            commit=None,
-        ),
+        stamp=WheelStamp.of(cell),
         sha256=build.sha256 if build else None,
     )

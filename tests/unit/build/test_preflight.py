@@ -10,11 +10,11 @@ from pipeline.build.compiler import HostCompiler, Nvcc
 from pipeline.build.engine import HOST
 from pipeline.build.parallel import Machine
 from pipeline.build.preflight import Ready, preflight
-from pipeline.build.product import stamp_of
 from pipeline.build.toolchain import Toolchain
 from pipeline.build.workplace import Workplace
 from pipeline.declaration import parse
 from pipeline.errors import BuildError
+from pipeline.records.stamp import WheelStamp
 from tests.unit.build.samples import cell, program
 
 TEXT = """
@@ -41,7 +41,7 @@ def ready(tmp_path, *, nvcc="exit 0", disk="1 MB", readme="R.md", kind="tree", *
         "system", Nvcc(tmp_path / "cuda", "13.0", "13.0.88", "x"), HostCompiler("g++", "g++ 12"), tmp_path
     )
     wanted = cell(arch=platform.machine(), **about)
-    return Ready(wanted, declaration.packages[0], HOST, tools, work, tmp_path, [], stamp_of(wanted, None, None))
+    return Ready(wanted, declaration.packages[0], HOST, tools, work, tmp_path, [], WheelStamp.of(wanted))
 
 
 def check(about, memory=64 * GIB):
