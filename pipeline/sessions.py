@@ -15,7 +15,8 @@ from pipeline import __version__
 from pipeline.__main__ import VERBS
 from pipeline.declaration import load
 from pipeline.errors import PipelineError
-from pipeline.plan.sessions import all_cells, session_id, session_ids
+from pipeline.plan import all_cells
+from pipeline.plan.sessions import session_id, session_ids
 from pipeline.records.plan import Cell
 
 __all__ = ["cells", "fatwheel", "register", "session_id", "session_ids"]
@@ -28,7 +29,7 @@ def _tags(cell: Cell) -> list[str]:
 
 def cells(matrix: Path) -> list[Cell]:
     """The cells of every channel, each once, those of the first channels first."""
-    return all_cells(load(matrix))
+    return list(all_cells(load(matrix)))
 
 
 def fatwheel(session: nox.Session, *arguments: str, matrix: Path | None = None) -> None:

@@ -143,17 +143,16 @@ def cells_named(declaration: Declaration, text: str, channel: str | None, date: 
     """The cell of an id, or those that a glob matches: in one channel, else in any. Raises `UsageError` for none."""
     import fnmatch
 
-    from pipeline.plan import cell, channels, make_plan, unknown_cell
+    from pipeline.plan import all_cells, cell, unknown_cell
     from pipeline.plan.versions import parse_date
 
     day = parse_date(date)
     if not is_glob(text):
         return [cell(declaration, text, channel, date=day)]
-    names = [channel] if channel else list(reversed(channels(declaration)))
-    known = {one.id: one for name in names for one in make_plan(declaration, name, date=day).cells}
-    found = [one for one in known.values() if fnmatch.fnmatchcase(one.id, text)]
+    known = list(all_cells(declaration, channel, day))
+    found = [one for one in known if fnmatch.fnmatchcase(one.id, text)]
     if not found:
-        raise unknown_cell(text, list(known))
+        raise unknown_cell(text, [one.id for one in known])
     return found
 
 

@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         raise UsageError("where the index goes is not said", remedy="give --to OWNER/REPO, or --output DIR")
     if (channel is None) != (matrix is None):
         raise UsageError("--retire and --matrix go together", remedy="give both, or neither")
-    stores = [open_store(spec) for spec in dict.fromkeys(specs)]
+    stores = [open_store(spec, there=True) for spec in dict.fromkeys(specs)]
     store: ReadableStore = stores[0] if len(stores) == 1 else Several(stores)
     reports: list[IndexReport] = []
     try:

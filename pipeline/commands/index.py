@@ -28,7 +28,7 @@ def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[
     from pipeline.index import make_index
     from pipeline.stores import open_store
 
-    store = open_store(store_spec)
+    store = open_store(store_spec, there=True)
     report = make_index(store, output, base_url, replace=replace, cache=cache_root(os.environ))
     for line in [*report.notes, *report.problems]:
         say(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 from collections import Counter
+from collections.abc import Iterator
 
 from pipeline.declaration import Declaration
 from pipeline.declaration.templates import fill
@@ -16,7 +17,17 @@ from pipeline.plan.selection import CHANNELS, channels, matches, selected, unkno
 from pipeline.plan.versions import channel_version, parse_date
 from pipeline.records.plan import Cell, NotProven, Plan, PlannedPackage
 
-__all__ = ["CHANNELS", "MATRIX_JOBS", "cell", "channels", "make_plan", "problems", "unknown_cell", "warnings"]
+__all__ = [
+    "CHANNELS",
+    "MATRIX_JOBS",
+    "all_cells",
+    "cell",
+    "channels",
+    "make_plan",
+    "problems",
+    "unknown_cell",
+    "warnings",
+]
 
 
 def make_plan(
@@ -69,12 +80,21 @@ def make_plan(
 def cell(declaration: Declaration, cell_id: str, channel: str | None = None, date: dt.date | None = None) -> Cell:
     """The cell with this id, in this channel or the first that has it. Raises `UsageError` with near misses."""
     known: list[str] = []
+    for found in all_cells(declaration, channel, date):
+        if found.id == cell_id:
+            return found
+        known.append(found.id)
+    raise unknown_cell(cell_id, known)
+
+
+def all_cells(declaration: Declaration, channel: str | None = None, date: dt.date | None = None) -> Iterator[Cell]:
+    """The cells of a channel, or of all: each once, as the first channel has it. Channels are planned as it goes."""
+    known: set[str] = set()
     for name in [channel] if channel else channels(declaration):
         for found in make_plan(declaration, name, date=date).cells:
-            if found.id == cell_id:
-                return found
-            known.append(found.id)
-    raise unknown_cell(cell_id, known)
+            if found.id not in known:
+                known.add(found.id)
+                yield found
 
 
 def problems(declaration: Declaration) -> list[Problem]:

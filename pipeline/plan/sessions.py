@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pipeline.declaration import Declaration
-from pipeline.plan.planner import make_plan
-from pipeline.plan.selection import channels
+from pipeline.plan.planner import all_cells
 from pipeline.records.plan import Cell
 
 
@@ -32,16 +31,7 @@ def session_ids(found: Sequence[Cell]) -> list[str]:
     ]
 
 
-def all_cells(declaration: Declaration) -> list[Cell]:
-    """The cells of every channel, each once, those of the first channels first."""
-    found: dict[str, Cell] = {}
-    for channel in channels(declaration):
-        for cell in make_plan(declaration, channel).cells:
-            found.setdefault(cell.id, cell)
-    return list(found.values())
-
-
 def session_names(declaration: Declaration) -> Mapping[str, str]:
     """Cell id -> ``build(cuda=130,arch=aarch64,family=sm12x)``."""
-    found = all_cells(declaration)
+    found = list(all_cells(declaration))
     return {cell.id: f"build({text})" for cell, text in zip(found, session_ids(found), strict=True)}

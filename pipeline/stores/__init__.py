@@ -11,15 +11,18 @@ from pipeline.stores.remote import RemoteAsset, RemoteRelease, Store
 __all__ = ["RemoteAsset", "RemoteRelease", "Store", "open_store"]
 
 
-def open_store(spec: str) -> Store:
+def open_store(spec: str, *, there: bool = False) -> Store:
     """Open ``dir:PATH`` or ``github:OWNER/REPO``; nothing is read or written yet.
 
-    A GitHub store takes GITHUB_TOKEN and GITHUB_API_URL from the environment. Raises `UsageError`.
+    A GitHub store takes GITHUB_TOKEN and GITHUB_API_URL from the environment. Raises `UsageError`, also for a folder
+    that is not ``there`` where it must be.
     """
     kind, _, place = spec.partition(":")
     if kind == "dir" and place:
         from pipeline.stores.directory import DirectoryStore
 
+        if there and not Path(place).is_dir():
+            raise UsageError("there is no such folder", where=spec, remedy="release into it first, or name another")
         return DirectoryStore(Path(place))
     if kind == "github" and place:
         from pipeline.stores.github import open_github

@@ -1,4 +1,4 @@
-"""A store that cannot be reached is told in words, with its place and what to do, whatever the command."""
+"""A store that cannot be reached, or is not there, is told with its place and what to do, whatever the command."""
 
 import socket
 
@@ -25,3 +25,10 @@ def test_no_connection_has_its_place_and_a_remedy(nobody, verb, tmp_path, capsys
     assert "no connection (ConnectError: " in told
     assert "github:OWNER/REPO: " in told or f"{nobody}: " in told
     assert "  do: look at the network" in told
+
+
+@pytest.mark.parametrize("verb", ["index", "deliver"])
+def test_a_folder_that_is_not_there_is_no_empty_store(verb, tmp_path, capsys):
+    assert run([verb, "--store", f"dir:{tmp_path / 'no'}", "--output", str(tmp_path / "out")]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
