@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,6 @@ class State(Enum):
     IDENTICAL = "identical"
     HALF = "half-uploaded"
     DIFFERENT = "different"
-    FOREIGN = "foreign"
 
 
 class Action(Enum):
@@ -31,7 +30,6 @@ class Action(Enum):
     REPLACE = "send under a temporary name, verify, then swap"
     FINISH = "finish a swap that was broken off"
     CONFLICT = "leave: other bytes have this name"
-    LEAVE = "leave: nobody asked for it"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def state_of(wanted: Wanted, remote: RemoteAsset | None) -> State:
 def step(
     wanted: Wanted, remote: RemoteAsset | None, spare: RemoteAsset | None, may_replace: Callable[[RemoteAsset], bool]
 ) -> Step:
-    """Choose the action for one wanted asset."""
+    """Choose the action for one wanted asset. A digest that the store does not know is another: ask for it before."""
     state = state_of(wanted, remote)
     allowed = remote is not None and state is State.DIFFERENT and may_replace(remote)
     if state is State.IDENTICAL:
@@ -97,22 +95,3 @@ def step(
     else:
         action = Action.CLEAR if state is State.HALF else Action.SEND
     return Step(wanted.name, state, action, wanted, remote, spare)
-
-
-def reconcile(
-    wanted: Sequence[Wanted],
-    remote: Sequence[RemoteAsset],
-    *,
-    may_replace: Callable[[RemoteAsset], bool] = lambda _asset: False,
-) -> tuple[Step, ...]:
-    """One step for each wanted asset, in their order, then one for each asset that nobody asked for, by name.
-
-    A digest that the store does not know is taken as different; ask the store for it before.
-    """
-    by_name = {asset.name: asset for asset in remote}
-    steps = [step(one, by_name.get(one.name), by_name.get(one.temporary), may_replace) for one in wanted]
-    known = {one.name for one in wanted} | {one.temporary for one in wanted}
-    foreign = [
-        Step(name, State.FOREIGN, Action.LEAVE, remote=by_name[name]) for name in sorted(by_name) if name not in known
-    ]
-    return (*steps, *foreign)

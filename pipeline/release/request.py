@@ -20,7 +20,7 @@ class ReleaseRequest:
     run wrote to, which a list may not show yet. ``over``: what becomes of a file over the limit, where ``elsewhere``
     is a store that takes it.
 
-    Without a plan the completeness is ``partial``: what passed is published, and the rest is told.
+    Without a plan it is a partial one: what passed is published, and the rest is told.
     """
 
     tag: str
@@ -30,7 +30,6 @@ class ReleaseRequest:
     size_limit: int | None = None
     over: Literal["withhold", "fail", "elsewhere"] = "withhold"
     elsewhere: Store | None = None
-    completeness: str | None = None
     draft: bool = False
     dry_run: bool = False
     metadata: bool = True
@@ -47,7 +46,7 @@ class ReleaseRequest:
     @property
     def whole(self) -> bool:
         """Whether it may be published only when nothing is missing."""
-        return (self.completeness or (self.plan.completeness if self.plan else "partial")) == "complete"
+        return self.plan is not None and self.plan.completeness == "complete"
 
 
 class Progress(Protocol):

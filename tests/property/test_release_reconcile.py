@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.release.closing import as_wanted
-from pipeline.release.reconcile import Action, State, Wanted, reconcile
+from pipeline.release.reconcile import Action, State, Step, Wanted, step
 from pipeline.stores.remote import STARTER, UPLOADED, RemoteAsset
 
 NAMES = ["a.whl", "b.whl", "c.whl", "d.bin"]
@@ -28,36 +28,41 @@ def stores(draw: st.DrawFn) -> list[RemoteAsset]:
     return found
 
 
+def steps(wanted: list[Wanted], remote: list[RemoteAsset], *, may: bool) -> list[Step]:
+    """What a release does with each wanted asset, as it looks at what has its name and its temporary one."""
+    held = {asset.name: asset for asset in remote}
+    return [step(one, held.get(one.name), held.get(one.temporary), lambda _: may) for one in wanted]
+
+
 @given(wanted_sets, stores(), st.booleans())
-def test_every_name_gets_exactly_one_step(wanted: list[Wanted], remote: list[RemoteAsset], may: bool) -> None:
-    steps = reconcile(wanted, remote, may_replace=lambda _: may)
-    names = [step.name for step in steps]
-    assert len(names) == len(set(names))
-    assert set(names) >= {one.name for one in wanted}
-    spares = {one.temporary for one in wanted}
-    assert {a.name for a in remote} <= set(names) | spares
+def test_a_step_follows_from_what_has_the_name(wanted: list[Wanted], remote: list[RemoteAsset], may: bool) -> None:
+    held = {asset.name: asset for asset in remote}
+    for one, chosen in zip(wanted, steps(wanted, remote, may=may), strict=True):
+        there = held.get(one.name)
+        assert chosen.name == one.name
+        assert (chosen.state is State.ABSENT) == (there is None)
+        assert (chosen.state is State.IDENTICAL) == one.is_in(there)
+        assert (chosen.state is State.HALF) == (there is not None and not there.whole)
 
 
 @given(wanted_sets, stores(), st.booleans())
 def test_what_is_whole_is_removed_only_where_it_may_be(
     wanted: list[Wanted], remote: list[RemoteAsset], may: bool
 ) -> None:
-    for step in reconcile(wanted, remote, may_replace=lambda _: may):
-        if step.state is State.IDENTICAL:
-            assert step.action is Action.KEEP
-        if step.state is State.FOREIGN:
-            assert step.action is Action.LEAVE
-        if step.state is State.DIFFERENT and not may:
-            assert step.action is Action.CONFLICT
+    for chosen in steps(wanted, remote, may=may):
+        if chosen.state is State.IDENTICAL:
+            assert chosen.action is Action.KEEP
+        if chosen.state is State.DIFFERENT:
+            assert (chosen.action is Action.CONFLICT) == (not may)
 
 
 @given(wanted_sets, stores())
 def test_doing_the_steps_brings_rest(wanted: list[Wanted], remote: list[RemoteAsset]) -> None:
     after = {asset.name: asset for asset in remote}
-    for step in reconcile(wanted, remote, may_replace=lambda _: True):
-        if step.wanted and step.action not in {Action.KEEP, Action.CONFLICT, Action.LEAVE}:
-            one = step.wanted
+    for chosen, one in zip(steps(wanted, remote, may=True), wanted, strict=True):
+        assert chosen.action is not Action.CONFLICT
+        if chosen.action is not Action.KEEP:
             after.pop(one.temporary, None)
             after[one.name] = RemoteAsset(f"new-{one.name}", one.name, one.size, UPLOADED, one.digest)
-    again = reconcile(wanted, list(after.values()))
-    assert all(step.action is Action.KEEP for step in again if step.wanted)
+    again = steps(wanted, list(after.values()), may=False)
+    assert [chosen.action for chosen in again] == [Action.KEEP] * len(wanted)
