@@ -2,11 +2,17 @@
 """Install the one wheel that fits this machine's GPUs, from an index that fatwheel wrote.
 
     python install_wheel.py PROJECT[==VERSION] --index-url URL_OR_FOLDER
+    uv run install_wheel.py PROJECT[==VERSION] --index-url URL_OR_FOLDER
 
 Standard library only, Python 3.9 or later; torch need not be there. It reads ``index.json`` of the index, looks at the
-driver, at every visible GPU and at the Python that is installed into, and takes one wheel that covers all of them, or
-says why there is none. It never leaves the choice to the order of local versions: with pip and uv alike, a plain
-``PROJECT==1.0`` always ends in the label that sorts highest, whatever the GPU.
+driver, at every visible GPU and at the Python that is installed into, and takes one wheel that covers all of them (of a
+project with a provider for each target: the providers needed), or says why there is none. It never leaves the choice to
+the order of local versions: with pip and uv alike, a plain ``PROJECT==1.0`` always ends in the label that sorts
+highest, whatever the GPU.
+
+Without a version it takes that of the packages of the same set that are installed, or of the one named with --match
+(of a source checkout whose metadata says 0.0.0, what its version.txt says), and else the newest; --upgrade takes the
+newest in any case.
 
 What is handed to pip (or to uv, where that Python has no pip) is the exact wheel with its hash,
 ``PROJECT @ URL#sha256=...``. So dependencies come from the index that pip is set up for, the wheel can come from
@@ -34,7 +40,7 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -292,7 +298,7 @@ def detect() -> Machine:
 # --- the Python that is installed into --------------------------------------------------------------------------------
 
 _PROBE = r"""
-import json, os, platform, re, sys
+import json, os, platform, re, sys, urllib.request
 sys.path[:] = [entry for entry in sys.path if entry]
 from importlib import metadata
 
@@ -308,7 +314,22 @@ def look(name):
                 cuda = re.search(r"cuda[^=\n]*=\s*['\"]([0-9.]+)['\"]", file.read())
         except OSError:
             pass
-    return {"version": found.version, "cuda": cuda[1] if cuda else None, "stamp": found.read_text("fatwheel.json")}
+    return {
+        "version": checkout(found) or found.version, "cuda": cuda[1] if cuda else None,
+        "stamp": found.read_text("fatwheel.json"), "requires": found.requires or [],
+    }
+
+def checkout(found):
+    if not found.version.startswith("0.0.0"):
+        return None
+    origin = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
+    start = urllib.request.url2pathname(origin[7:]) if origin.startswith("file://") else str(found.locate_file(""))
+    for folder in (start, os.path.dirname(start), os.getcwd()):
+        try:
+            with open(os.path.join(folder, "version.txt")) as file:
+                return file.read().split()[0]
+        except (OSError, IndexError):
+            pass
 
 try:
     libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
@@ -441,13 +462,14 @@ def of_version(wheels: Sequence[Wheel], wish: Wish) -> list[Wheel]:
             )
         wanted = wish.version
         chosen = [r for v, r in parsed if v.key == wanted.key and (not wanted.local or v.local == wanted.local)]
+        chosen = [row for row in chosen if row.get("yanked") is None] or chosen
     else:
-        kind = [(v, r) for v, r in parsed if v.dev == wish.nightly]
+        kind = [(v, r) for v, r in parsed if v.dev == wish.nightly and r.get("yanked") is None]
         final = [(v, r) for v, r in kind if v.dev or not v.pre] or kind
         chosen = [row for version, row in final if version.key == final[0][0].key]
     if not chosen:
         asked = "nightly" if wish.version is None and wish.nightly else "release" if wish.version is None else "version"
-        known = _listed([row["version"] for _, row in parsed])
+        known = _listed([row["version"] + (" (yanked)" if row.get("yanked") is not None else "") for _, row in parsed])
         raise Stop(f"this index has no such {asked} of {wish.project}", f"there are: {known}", USAGE)
     return chosen
 
@@ -556,9 +578,156 @@ def _among(rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) 
         notes.append(f"WARNING: it holds no code for this machine's {', '.join(missing)}")
     if best["covers"] is None:
         notes.append("what GPUs it covers is not known")
-    if machine.cuda is not None and cuda_release(best["cuda"])[0] > machine.cuda[0]:
-        notes.append("WARNING: the driver supports CUDA {}.{} and no newer major".format(*machine.cuda))
-    return best, notes
+    return best, notes + about_driver(best, machine) + about_yanking(best)
+
+
+# NVIDIA: the oldest driver that runs programs of each CUDA major, whatever its minor version.
+_DRIVERS = {11: 450, 12: 525, 13: 580}
+
+
+def about_driver(row: Wheel, machine: Machine) -> list[str]:
+    """Whether the driver is new enough for a wheel, in words; nothing where neither says."""
+    if row["cuda"] is None or machine.cuda is None:
+        return []
+    need = cuda_release(row["cuda"])
+    asked = f" (it takes {_DRIVERS[need[0]]} or later)" if need[0] in _DRIVERS else ""
+    driver = f"the driver{f' {machine.driver}' if machine.driver else ''}, for CUDA " + "{}.{},".format(*machine.cuda)
+    if need[0] > machine.cuda[0]:
+        return [f"WARNING: {driver} is too old for {row['cuda']}{asked}"]
+    notes = [f"{driver} is new enough for {row['cuda']}{asked}"]
+    if need > machine.cuda:
+        notes.append("CUDA promises that machine code of a newer minor version runs on it; new features may not")
+    numbers = [int(part) for part in re.findall(r"\d+", machine.driver or "")]
+    if (12, 8) <= need < (13, 0) and numbers and numbers < [550, 54, 14]:
+        notes.append("WARNING: if its code is compressed, it needs a driver of 550.54.14 or later")
+    return notes
+
+
+def about_yanking(row: Wheel) -> list[str]:
+    """That a wheel is yanked, and why."""
+    reason = row.get("yanked")
+    return [] if reason is None else [f"WARNING: it is yanked: {reason or 'no reason is given'}"]
+
+
+# --- sets of packages: shims with their providers, and one version for all --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """A wheel to install, with extras if it is a shim."""
+
+    row: Wheel
+    extras: tuple[str, ...] = ()
+
+    def direct(self, base: str) -> str:
+        """As a requirement that names the very file."""
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        url = urllib.parse.urljoin(base, self.row["url"])
+        return f"{normalized(self.row['project'])}{extras} @ {url}#sha256={self.row['sha256']}"
+
+
+_NEED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;(.*))?")
+
+
+def providers(shim: Wheel, wheels: Sequence[Wheel]) -> dict[str, tuple[str, list[Wheel]]]:
+    """What a shim requires of its own version in this index: by project, its extra (or empty) and its wheels."""
+    found: dict[str, tuple[str, list[Wheel]]] = {}
+    for text in shim.get("requires_dist") or []:
+        match = _NEED.match(text)
+        if not match or match[2] != shim["version"]:
+            continue
+        name = normalized(match[1])
+        held = [row for row in wheels if row["project"] == name and row["version"] == match[2] and row["covers"]]
+        extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", match[3] or "")
+        if held:
+            found[name] = (extra[1] if extra else "", held)
+    return found
+
+
+def pick(wheels: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[list[Part], list[str]]:
+    """The wheels to install, the project's own first, and what to say about the choice. Raises `Stop`."""
+    rows = of_version(wheels, wish)
+    shims = [row for row in rows if python.takes(row["file"]) and providers(row, wheels)]
+    if not shims:
+        row, notes = choose(wheels, wish, machine, python)
+        return [Part(row)], notes
+    order, why = cuda_labels(shims, wish, machine, python)
+    found: list[str] = []
+    for label in order:
+        for shim in (row for row in shims if row["cuda"] == label):
+            held = {
+                name: (extra, max(fit, key=lambda row: python.takes(row["file"])))
+                for name, (extra, some) in providers(shim, wheels).items()
+                if (fit := [row for row in some if python.takes(row["file"])])
+            }
+            parts, lack = _provided(shim, held, wish, machine)
+            if not lack:
+                notes = [why, *about_driver(shim, machine)]
+                return parts, notes + [note for part in parts for note in about_yanking(part.row)]
+            covered = sorted({c for _, row in held.values() for c in row["covers"]}, key=capability)
+            found.append(f"{label} has no provider for {_listed(lack)}; it has them for {_listed(covered)}")
+    raise Stop(f"no wheel of {wish.project} {rows[0]['version']} for {machine.shown()}", "; ".join(found))
+
+
+def _provided(
+    shim: Wheel, held: dict[str, tuple[str, Wheel]], wish: Wish, machine: Machine
+) -> tuple[list[Part], list[str]]:
+    """The shim and what it needs here, and what no provider covers. Raises `Stop` where nobody says for which GPU."""
+    always = [row for extra, row in held.values() if not extra]
+    wanted = [wish.family] if wish.family else machine.capabilities
+    if not wanted and not always:
+        extras = _listed(sorted(extra for extra, _ in held.values()))
+        raise Stop(
+            f"no GPU was found (asked {machine.source}), so no provider was chosen", f"--sm-family; there: {extras}"
+        )
+    chosen: dict[str, Wheel] = {row["project"]: row for row in always}
+    extras, lack = [], []
+    for one in wanted:
+        fits = [
+            (len(row["covers"]), row["bytes"], name)
+            for name, (extra, row) in held.items()
+            if one in (extra, row["family"]) or one in row["covers"]
+        ]
+        if not fits:
+            lack.append(one)
+        elif not any(name in chosen for _, _, name in fits):
+            name = min(fits)[2]
+            chosen[name] = held[name][1]
+            extras.append(held[name][0])
+    return [Part(shim, tuple(extras)), *(Part(row) for row in chosen.values())], lack
+
+
+def discovered(
+    wheels: Sequence[Wheel], wish: Wish, python: Python, match: str | None, probe: Callable[[list[str]], dict[str, Any]]
+) -> tuple[Wish, list[str]]:
+    """The wish with the version that what is installed asks for, and where it is from. Raises `Stop`."""
+    name = normalized(wish.project)
+    tags = {row.get("tag") for row in wheels if row["project"] == name}
+    family = {row["project"] for row in wheels if row.get("tag") in tags} - {name}
+    others = [normalized(match)] if match else sorted(family)
+    there = probe(others) if others else {}
+    for other in others:
+        found = there.get(other)
+        if found is None:
+            continue
+        version = Version.parse(found["version"].partition("+")[0])
+        if wish.nightly and not version.dev:
+            raise Stop(
+                f"--nightly was given, and {other} {found['version']} is installed, which is a release: "
+                "packages of one set have exactly one version",
+                f"leave out --nightly, or install a nightly of {other} first, or take --upgrade",
+                USAGE,
+            )
+        return replace(wish, version=version), [f"{other} {found['version']} is installed, which sets the version"]
+    if match:
+        raise Stop(f"--match: {match} is not installed for {python.path}", "install it first, or give a version", USAGE)
+    own = python.found.get(name)
+    if own is None or wish.nightly:
+        return wish, []
+    version = Version.parse(own["version"].partition("+")[0])
+    if any(row["project"] == name and Version.parse(row["version"]).key == version.key for row in wheels):
+        return replace(wish, version=version), [f"{name} {own['version']} is installed; --upgrade takes the newest"]
+    return wish, [f"{name} {own['version']} is installed, which this index does not have"]
 
 
 def _covering(rows: Sequence[Wheel], order: Sequence[str], machine: Machine) -> list[Wheel]:
@@ -590,6 +759,17 @@ def _covering(rows: Sequence[Wheel], order: Sequence[str], machine: Machine) -> 
 # --- pip and uv -------------------------------------------------------------------------------------------------------
 
 
+def own_python() -> str:
+    """The Python that runs. Raises `Stop` for one that uv throws away afterwards."""
+    if os.environ.get("UV") and re.search(r"[/\\](builds|environments|archive)-v\d+[/\\]", sys.prefix):
+        raise Stop(
+            "uv runs this with a Python of its own, which is thrown away afterwards",
+            "--python PATH; or start it by `uv run install_wheel.py` alone, which takes your environment",
+            USAGE,
+        )
+    return sys.executable
+
+
 def installer(python: str) -> list[str]:
     """The start of an install command: that Python's pip, else uv. Raises `Stop`."""
     has_pip = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
@@ -612,19 +792,29 @@ def check(project: str, machine: Machine, python: Python) -> dict[str, Any]:
             f"{shown} does not say what GPUs it covers: it has no fatwheel.json", "it was not packed by fatwheel"
         )
     stamp = json.loads(found["stamp"])
+    covers = set(stamp["covers"])
+    if stamp["cuda"] is not None and not covers:  # a shim: its providers hold the code
+        names = [
+            match[1] for text in found["requires"] if (match := _NEED.match(text)) and match[2] == found["version"]
+        ]
+        there = Python.probe(python.path, list(map(normalized, names))).found if names else {}
+        for one in there.values():
+            if one and one["stamp"] and one["version"] == found["version"]:
+                covers |= set(json.loads(one["stamp"])["covers"])
+    known = sorted(covers, key=capability)
     if stamp["cuda"] is None:
-        return {"installed": found["version"], "covers": stamp["covers"], "machine": machine.to_json()}
+        return {"installed": found["version"], "covers": known, "machine": machine.to_json()}
     if not machine.gpus:
         raise Stop(f"{shown} cannot be checked: no GPU was found ({machine.source})", "run it where the GPU is")
-    missing = [c for c in machine.capabilities if c not in stamp["covers"]]
+    missing = [c for c in machine.capabilities if c not in covers]
     if missing:
         raise Stop(
-            f"{shown} holds no code for {', '.join(missing)}; it covers {_listed(stamp['covers'])}",
+            f"{shown} holds no code for {', '.join(missing)}; it covers {_listed(known)}",
             "install again without --check: the wheel for these GPUs is taken",
         )
     if machine.cuda is not None and cuda_release(stamp["cuda"])[0] > machine.cuda[0]:
         raise Stop(f"{shown} needs a driver for CUDA {stamp['toolkit']}; this one is for {machine.cuda[0]}.x")
-    return {"installed": found["version"], "covers": stamp["covers"], "machine": machine.to_json()}
+    return {"installed": found["version"], "covers": known, "machine": machine.to_json()}
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -632,20 +822,23 @@ def check(project: str, machine: Machine, python: Python) -> dict[str, Any]:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    own_folder = Path(__file__).resolve().parent
-    beside = str(own_folder) if (own_folder / "index.json").is_file() else None
+    own = globals().get("__file__")  # not where the script comes through a pipe
+    folder = Path(own).resolve().parent if own else None
+    beside = str(folder) if folder and (folder / "index.json").is_file() else None
     made = argparse.ArgumentParser(
         description="Install the one wheel that fits this machine's GPUs, from an index that fatwheel wrote."
     )
-    made.add_argument("project", nargs="?", help="PROJECT or PROJECT==VERSION; without a version, the newest")
+    made.add_argument("project", nargs="?", help="PROJECT or PROJECT==VERSION")
     made.add_argument(
         "--index-url",
         default=os.environ.get("FATWHEEL_INDEX_URL") or beside,
         help="root of the index: http(s)://, file:// or a folder",
     )
     made.add_argument("--cuda-version", default=os.environ.get("FATWHEEL_CUDA") or None, help="13.0, 130 or cu130")
-    made.add_argument("--sm-family", help="take this family, whatever GPUs are here (sm9x)")
-    made.add_argument("--python", default=sys.executable, help="install for this Python (default: the one that runs)")
+    made.add_argument("--sm-family", help="take this family, whatever GPUs are here (sm9x; of providers, sm90a)")
+    made.add_argument("--python", help="install for this Python (default: the one that runs)")
+    made.add_argument("--match", metavar="PACKAGE", help="take the version of this package, which is installed")
+    made.add_argument("--upgrade", action="store_true", help="take the newest version, whatever is installed")
     made.add_argument("--nightly", action="store_true", help="a nightly (.dev) version")
     made.add_argument("--dry-run", action="store_true", help="show what would be run, and stop")
     made.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -678,32 +871,47 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return machine.to_json()
     wish = _wish(options)
     name = normalized(wish.project)
-    python = Python.probe(options.python, [name, "torch"])
+    python = Python.probe(options.python or own_python(), [name, "torch"])
     if options.check:
         return check(wish.project, machine, python)
     if not options.index_url:
         raise Stop("no index is named", "--index-url, or FATWHEEL_INDEX_URL", USAGE)
     base, wheels = read_index(options.index_url)
-    row, notes = choose(wheels, wish, machine, python)
+    told: list[str] = []
+    if wish.version is None and not options.upgrade:
+        wish, told = discovered(
+            wheels, wish, python, options.match, lambda names: Python.probe(python.path, names).found
+        )
+    parts, notes = pick(wheels, wish, machine, python)
+    notes = told + notes
+    row = parts[0].row
     url = urllib.parse.urljoin(base, row["url"])
     folder = row["page"].rstrip("/").rpartition("/")[0]  # cu130/sm9x, without the project
-    command = [*installer(python.path), f"{name} @ {url}#sha256={row['sha256']}"]
+    direct = [part.direct(base) for part in parts]
+    command = [*installer(python.path), *direct]
+    extras = f"[{','.join(parts[0].extras)}]" if parts[0].extras else ""
     answer = {
         "project": row["project"],
         "version": row["version"],
-        "pin": f"{name}=={row['version']}",
+        "pin": f"{name}{extras}=={row['version']}",
         "page": base + (folder + "/" if folder else ""),
         "wheel": row["file"],
+        "wheels": [part.row["file"] for part in parts],
         "url": url,
         "sha256": row["sha256"],
-        "bytes": row["bytes"],
+        "bytes": sum(part.row["bytes"] for part in parts),
+        "direct": direct,
         "command": command,
         "notes": notes,
         "machine": machine.to_json(),
         "installed": False,
     }
-    _say(f"{row['file']} ({row['bytes'] / 1e6:.1f} MB)")
-    _say(f"  GPUs here: {machine.shown()}; covered: {_listed(row['covers'] or [], 'not known')}")
+    covered = sorted({c for part in parts for c in part.row["covers"] or []}, key=capability)
+    for part in parts:
+        _say(f"{part.row['file']} ({part.row['bytes'] / 1e6:.1f} MB)")
+    _say(
+        f"  GPUs here: {machine.shown()}; covered: {_listed(covered, 'not known' if row['covers'] is None else 'any')}"
+    )
     for note in notes:
         _say(f"  {note}")
     if options.dry_run:
@@ -712,7 +920,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     status = subprocess.run(command, stdout=output, check=False).returncode
     if status:
         raise Stop(f"the install ended with status {status}: {shlex.join(command)}", status=1)
-    after = Python.probe(options.python, [name]).found[name]
+    after = Python.probe(python.path, [name]).found[name]
     if after is None or after["version"] != row["version"]:
         raise Stop(f"{row['version']} was installed, but Python finds {after and after['version']}", status=1)
     return {**answer, "installed": True}
@@ -734,7 +942,7 @@ def _shown(options: argparse.Namespace, answer: dict[str, Any]) -> str:
         [
             f"would run:             {plain}",
             f"without dependencies:  {plain} --no-deps",
-            f"direct URL:            {answer['url']}",
+            *(f"direct URL:            {one.partition(' @ ')[2]}" for one in answer["direct"]),
             f"pin and index page:    {answer['pin']}  {answer['page']}",
         ]
     )

@@ -325,6 +325,144 @@ def test_a_capability_that_is_none_is_a_usage_error(monkeypatch):
         tool.detect()
 
 
+def pick(*capabilities, rows, cuda=(13, 0), found=None, **wish):
+    wish["version"] = tool.Version.parse(wish["version"]) if "version" in wish else None
+    asked = tool.Wish("demo", **wish)
+    return tool.pick(rows, asked, machine(*capabilities, cuda=cuda), python(found=found or {}))
+
+
+def names(parts):
+    return [part.row["project"] + (f"[{','.join(part.extras)}]" if part.extras else "") for part in parts]
+
+
+TARGETS = {"sm80": ["8.0", "8.6", "8.9"], "sm90": ["9.0"], "sm90a": ["9.0"], "sm120f": ["12.0", "12.1"]}
+
+
+def provided(cuda="cu130", *, shim="extras", targets=TARGETS, version="1.0"):
+    """A shim and a provider for each target."""
+    label = f"{version}+{cuda}"
+    end = {"extras": " ; extra == '{}'", "all": ""}[shim].format
+    needs = [f"demo-{target}=={label}{end(target)}" for target in targets]
+    pure = {"version": label, "page": f"{cuda}/demo/", "file": f"demo-{label}-py3-none-any.whl"}
+    shown = row(version, cuda=cuda, family=None, arch=None, covers=[], size=1, requires_dist=["numpy", *needs])
+    rows = [{**shown, **pure}]
+    for place, (target, covers) in enumerate(targets.items()):
+        file = f"demo_{target}-{label}-cp39-abi3-manylinux_2_28_x86_64.whl"
+        one = row(version, cuda=cuda, family=target, covers=covers, size=1000 + place, project=f"demo-{target}")
+        rows.append({**one, "version": label, "file": file})
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "wanted"),
+    [
+        (("9.0",), ["demo[sm90]", "demo-sm90"]),
+        (("12.1",), ["demo[sm120f]", "demo-sm120f"]),
+        (("8.6", "8.9"), ["demo[sm80]", "demo-sm80"]),
+        (("9.0", "12.0"), ["demo[sm90,sm120f]", "demo-sm90", "demo-sm120f"]),
+    ],
+)
+def test_of_providers_those_are_taken_that_the_gpus_need(capabilities, wanted):
+    assert names(pick(*capabilities, rows=provided())[0]) == wanted
+
+
+def test_a_shim_that_requires_all_providers_brings_them_all():
+    assert names(pick("9.0", rows=provided(shim="all"))[0]) == ["demo", *(f"demo-{target}" for target in TARGETS)]
+
+
+def test_a_gpu_that_no_provider_covers_is_an_error_that_lists_what_there_is():
+    with pytest.raises(tool.Stop, match=r"no wheel of demo 1\.0\+cu130 for 7\.0") as stop:
+        pick("7.0", rows=provided())
+    assert "cu130 has no provider for 7.0; it has them for 8.0, 8.6, 8.9, 9.0, 12.0, 12.1" in stop.value.remedy
+
+
+def test_another_cuda_version_is_taken_where_only_its_providers_cover_the_gpu():
+    rows = [*provided("cu130", targets={"sm90": ["9.0"]}), *provided("cu134", targets={"sm120f": ["12.0"]})]
+    assert pick("12.0", rows=rows)[0][0].row["cuda"] == "cu134"
+
+
+def test_without_a_gpu_a_provider_must_be_named():
+    with pytest.raises(tool.Stop, match="no provider was chosen") as stop:
+        pick(rows=provided())
+    assert "sm120f, sm80, sm90, sm90a" in stop.value.remedy
+    assert names(pick(rows=provided(), family="sm90a")[0]) == ["demo[sm90a]", "demo-sm90a"]
+
+
+def test_a_direct_requirement_names_the_file_with_its_hash_and_the_extras():
+    parts, _ = pick("9.0", rows=provided())
+    assert parts[0].direct("https://example.org/").startswith("demo[sm90] @ https://example.org/v1.0/x.whl#sha256=000")
+
+
+def test_a_yanked_release_is_passed_over_and_taken_with_a_warning_only_by_name():
+    rows = [row("1.0"), row("1.1", yanked="crashes")]
+    assert choose("9.0", rows=rows)[0]["version"] == "1.0+cu130.sm9x"
+    chosen, notes = choose("9.0", rows=rows, version="1.1")
+    assert chosen["version"] == "1.1+cu130.sm9x"
+    assert "WARNING: it is yanked: crashes" in notes
+    with pytest.raises(tool.Stop, match="no such release") as stop:
+        choose("9.0", rows=rows[1:])
+    assert "1.1+cu130.sm9x (yanked)" in stop.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "label", "said"),
+    [
+        ("580.159.04", (13, 0), "cu130", "the driver 580.159.04, for CUDA 13.0, is new enough for cu130 (it takes 580"),
+        ("580.159.04", (13, 0), "cu134", "machine code of a newer minor version"),
+        ("570.1", (12, 8), "cu130", "WARNING: the driver 570.1, for CUDA 12.8, is too old for cu130"),
+        ("535.1", (12, 2), "cu129", "WARNING: if its code is compressed, it needs a driver of 550.54.14"),
+        (None, (13, 0), "cu130", "the driver, for CUDA 13.0, is new enough"),
+    ],
+)
+def test_it_says_whether_the_driver_is_new_enough(driver, cuda, label, said):
+    here = tool.Machine((tool.Gpu("9.0"),), cuda, driver, "NVML")
+    assert said in "\n".join(tool.about_driver(row(cuda=label), here))
+
+
+def discover(installed, *, own=None, rows=None, match=None, **wish):
+    """The version that is found where these packages are installed, and why."""
+    shown = {name: {"version": version} for name, version in installed.items()}
+    rows = rows or [row("1.0", tag="v1"), row("1.1", tag="v2"), {**row("1.0", tag="v1"), "project": "twin"}]
+    found, notes = tool.discovered(
+        rows, tool.Wish("demo", **wish), python(found={"demo": {"version": own}} if own else {}), match,
+        lambda names: {name: shown.get(name) for name in names},
+    )  # fmt: skip
+    return found.version and found.version.key == tool.Version.parse("1.0").key, notes
+
+
+def test_the_version_is_that_of_an_installed_package_of_the_same_set():
+    assert discover({"twin": "1.0"}) == (True, ["twin 1.0 is installed, which sets the version"])
+    assert discover({}) == (None, [])
+
+
+def test_the_version_is_that_of_the_package_that_match_names():
+    assert discover({"other": "1.0+cu130"}, match="Other")[0]
+    with pytest.raises(tool.Stop, match="--match: other is not installed") as stop:
+        discover({}, match="other")
+    assert stop.value.status == 2
+
+
+def test_what_is_installed_stays_at_its_version_unless_the_index_does_not_have_it():
+    assert discover({}, own="1.0+cu130.sm9x")[0]
+    assert discover({}, own="0.5") == (None, ["demo 0.5 is installed, which this index does not have"])
+
+
+def test_a_nightly_beside_a_release_of_the_same_set_is_refused_with_the_reason():
+    with pytest.raises(tool.Stop, match="packages of one set have exactly one version") as stop:
+        discover({"twin": "1.0"}, nightly=True)
+    assert stop.value.status == 2
+    assert discover({}, own="1.0", nightly=True) == (None, [])
+
+
+def test_a_python_that_uv_throws_away_is_not_installed_into(monkeypatch):
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    monkeypatch.setattr(tool.sys, "prefix", "/home/me/.cache/uv/builds-v0/.tmpOAKjYt")
+    with pytest.raises(tool.Stop, match="thrown away"):
+        tool.own_python()
+    monkeypatch.setattr(tool.sys, "prefix", "/home/me/project/.venv")
+    assert tool.own_python() == sys.executable
+
+
 def _index(folder, rows):
     folder.mkdir(exist_ok=True)
     (folder / "index.json").write_text(json.dumps({"version": 1, "wheels": rows}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,13 +30,16 @@ def make_wheel(
     requires_python: str = ">=3.9",
     body: str = "",
     requires: tuple[str, ...] = (),
+    blob: int = 0,
 ) -> Path:
-    """A wheel of one module that states its version."""
+    """A wheel of one module that states its version, and ``blob`` random bytes."""
     local = version.partition("+")[2].split(".")
     name = project.replace("-", "_").replace(".", "_").lower()
     tree = folder / f"tree-{version}-{hashlib.sha256(repr((tags, body, project)).encode()).hexdigest()[:8]}"
     (tree / name).mkdir(parents=True, exist_ok=True)
     (tree / name / "__init__.py").write_text(f'__version__ = "{version}"\n{body}')
+    if blob:
+        (tree / name / "code.bin").write_bytes(random.Random(1).randbytes(blob))
     arch = next((arch for arch in ("x86_64", "aarch64") if tags.endswith(arch)), None)
     toolkit = f"{local[0][2:-1]}.{local[0][-1]}" if local[0] else None
     stamp = WheelStamp(
