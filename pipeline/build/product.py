@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import zipfile
 from pathlib import Path
@@ -15,10 +14,12 @@ from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.plan.requirements import filled
 from pipeline.records.base import Record, write_atomically
 from pipeline.records.build import BuildRecord, BuiltModule, LeftOut
+from pipeline.records.files import BUILD, SMOKE, beside
 from pipeline.records.plan import Cell
 from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
+from pipeline.stores.digests import file_digest
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.expected import expected_of
 from pipeline.wheels.metadata import Fields
@@ -182,9 +183,7 @@ def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, siz
 
 def described(wheel: Path, draft: BuildRecord) -> BuildRecord:
     """The record with the size and digest of the wheel as it is."""
-    with open(wheel, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": digest})
+    return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": file_digest(wheel)})
 
 
 def judge(wheel: Path, record: BuildRecord, package: Package) -> list[Finding]:
@@ -213,17 +212,17 @@ def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes |
     nothing of this wheel.
     """
     final = out_dir / record.wheel
-    beside = final.with_name(f"{final.name}.build.json")
-    smoke = final.with_name(f"{final.name}.smoke.json")
+    own = beside(final, BUILD)
+    smoke = beside(final, SMOKE)
     figures = final.with_name(f"{final.name}.cache.json")
     if smoke.exists() and not _is_of(smoke, record.sha256):
         smoke.unlink()
-    beside.unlink(missing_ok=True)
+    own.unlink(missing_ok=True)
     figures.unlink(missing_ok=True)
     wheel.replace(final)
     if statistics is not None:
         write_atomically(figures, statistics)
-    record.write(beside)
+    record.write(own)
 
 
 def _is_of(smoke: Path, digest: str) -> bool:

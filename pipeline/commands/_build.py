@@ -126,13 +126,14 @@ def _child(cell: Cell, arguments: Sequence[str], stop: Event, say: Say) -> tuple
 def _gathered(cells: Sequence[Cell], answers: dict[str, tuple[int, str]], output: Path) -> Outcome:
     from pipeline.errors import BuildError, BuildTimeout, UsageError, VerificationError
     from pipeline.records.build import BuildRecord
+    from pipeline.records.files import BUILD, beside
 
     kinds: dict[int, type[PipelineError]] = {2: UsageError, 5: VerificationError, 124: BuildTimeout}
     found = Outcome()
     for cell in cells:
         status, words = answers[cell.id]
         if status == 0:
-            found.records.append(BuildRecord.read(output / f"{cell.wheel}.build.json"))
+            found.records.append(BuildRecord.read(beside(output / cell.wheel, BUILD)))
         else:
             what = words.removeprefix(f"{cell.id}: ") or f"ended with status {status}"
             found.failed.append((cell, kinds.get(status, BuildError)(what)))

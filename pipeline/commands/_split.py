@@ -13,13 +13,13 @@ from pipeline.declaration.model import Package
 from pipeline.errors import UsageError
 from pipeline.plan import channels, make_plan
 from pipeline.records.build import BuildRecord, LeftOut
+from pipeline.records.files import STAMP
 from pipeline.records.plan import Cell
 from pipeline.records.split import SplitPart
 from pipeline.records.stamp import WheelStamp
 from pipeline.targets import parse_target
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.names import WheelName, architecture
-from pipeline.wheels.pack import STAMP
 from pipeline.wheels.split import Part
 
 

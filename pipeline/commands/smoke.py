@@ -50,10 +50,11 @@ def command(wheel: tuple[Path, ...], gpu: bool, python: str | None, matrix: Path
 def _smoked(wheel: Path, declaration: Declaration | None, *, gpu: bool, python: str | None) -> SmokeRecord:
     """The test of one wheel, as its cell's package where the build record or the name tells it."""
     from pipeline.records.build import BuildRecord
+    from pipeline.records.files import BUILD, beside
     from pipeline.smoke import smoke_wheel
     from pipeline.wheels.names import WheelName
 
-    built = wheel.with_name(f"{wheel.name}.build.json")
+    built = beside(wheel, BUILD)
     cell = BuildRecord.read(built).cell if built.is_file() else None
     package = None
     if declaration is not None:

@@ -48,14 +48,15 @@ def _expected(wheel: Path, cell_id: str, matrix: Path) -> Expected:
     from pipeline.declaration import load
     from pipeline.plan import cell
     from pipeline.records.build import BuildRecord
+    from pipeline.records.files import BUILD, beside
     from pipeline.wheels.expected import expected_of
 
     declaration = load(matrix)
     wanted = cell(declaration, cell_id)
-    beside = wheel.with_name(f"{wheel.name}.build.json")
+    record = beside(wheel, BUILD)
     return expected_of(
         wanted,
-        build=BuildRecord.read(beside) if beside.exists() else None,
+        build=BuildRecord.read(record) if record.exists() else None,
         stamp_files=declaration.package(wanted.package).stamp,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.records.base import Record
+from pipeline.records.files import SIZE_LIMIT
 from pipeline.records.report import CellPrice
 
 
@@ -79,7 +80,7 @@ class Plan(Record):
     repository: str | None = None
     tag: str | None = None
     completeness: str = "complete"
-    size_limit: int = 2147483648  # bytes; a wheel must be smaller
+    size_limit: int = SIZE_LIMIT  # bytes; a wheel must be smaller
     cells: list[Cell]
     excluded: list[Excluded]
     not_proven: list[NotProven] = []

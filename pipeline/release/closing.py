@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
+from pipeline.records.files import SUMS
 from pipeline.records.manifest import Absence, Manifest, ManifestAsset
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord
-from pipeline.release.policy import GENERATED, SUMS, TEMPORARY
+from pipeline.release.policy import GENERATED, TEMPORARY
 from pipeline.release.reconcile import Wanted
 from pipeline.release.sources import Given
 from pipeline.stores.remote import RemoteAsset

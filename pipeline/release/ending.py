@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pipeline.records.files import MANIFEST
 from pipeline.records.manifest import Manifest
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord
@@ -12,7 +13,7 @@ from pipeline.release.closing import LARGEST_MANIFEST, as_wanted, manifest, read
 from pipeline.release.delivery import Delivery, Surroundings
 from pipeline.release.drafts import Counter
 from pipeline.release.notes import has_page, merged
-from pipeline.release.policy import GENERATED, MANIFEST
+from pipeline.release.policy import GENERATED
 from pipeline.release.sources import Given
 from pipeline.stores.failure import StoreFailure
 from pipeline.stores.remote import RemoteAsset

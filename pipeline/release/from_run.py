@@ -13,13 +13,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pipeline.records.build import BuildRecord
+from pipeline.records.files import BUILD, METADATA, SMOKE
 from pipeline.records.release import AssetRecord
 from pipeline.records.smoke import SmokeRecord
 from pipeline.release.archive import UNREADABLE, ZipMember, members
 from pipeline.release.execute import Deliver
 from pipeline.release.policy import GENERATED, contradicted, name_problem, withheld
 from pipeline.release.request import ReleaseRequest
-from pipeline.release.sources import BUILD, METADATA, SMOKE, Given, read_metadata
+from pipeline.release.sources import Given, read_metadata
 from pipeline.release.wanted import file_job, limit_of
 from pipeline.stores.artifacts import RunArtifact, WorkflowRun
 from pipeline.stores.digests import file_digest, stream_digest

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pipeline.records.files import BUILD, MANIFEST, METADATA, SMOKE, SUMS
 from pipeline.records.plan import Plan
-from pipeline.release.sources import BUILD, METADATA, SMOKE, Given
+from pipeline.release.sources import Given
 from pipeline.stores.remote import Rules
 
-MANIFEST = "manifest.json"
-SUMS = "SHA256SUMS"
 GENERATED = (MANIFEST, SUMS)
 TEMPORARY = ".replacing"
 """What a newer run's bytes are called until they are verified and may take the name."""

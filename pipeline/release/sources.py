@@ -10,12 +10,9 @@ from typing import BinaryIO
 
 from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
+from pipeline.records.files import BUILD, SMOKE, beside
 from pipeline.records.smoke import SmokeRecord
 from pipeline.release.archive import UNREADABLE, ZipMember
-
-BUILD = ".build.json"
-SMOKE = ".smoke.json"
-METADATA = ".metadata"
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ def _inside(folder: Path) -> list[Path]:
 def describe(path: Path) -> Given:
     """Read the records beside a file. Raises `UsageError` for one that cannot be read."""
     about = path.stat()
-    build, smoke = path.with_name(path.name + BUILD), path.with_name(path.name + SMOKE)
+    build, smoke = beside(path, BUILD), beside(path, SMOKE)
     return Given(
         path,
         about.st_size,

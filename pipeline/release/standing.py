@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.errors import ReleaseRefused
+from pipeline.records.files import MANIFEST
 from pipeline.records.manifest import Manifest
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord, ReleaseRecord
@@ -14,7 +15,7 @@ from pipeline.release.drafts import Counter, choose
 from pipeline.release.ending import Ending
 from pipeline.release.notes import release_notes
 from pipeline.release.pace import BURSTS, Pacer
-from pipeline.release.policy import GENERATED, MANIFEST
+from pipeline.release.policy import GENERATED
 from pipeline.stores.clock import Clock
 from pipeline.stores.failure import StoreFailure
 from pipeline.stores.patience import Policy

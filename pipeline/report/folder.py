@@ -7,11 +7,11 @@ from pathlib import Path
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.build import BuildRecord
+from pipeline.records.files import BUILD
 from pipeline.records.inventory import Inventory
 from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, series_of
 from pipeline.wheels.inventory import read_inventory
 
-BUILD = ".build.json"
 INVENTORY = ".inventory.json"
 
 

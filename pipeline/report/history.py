@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from pipeline.records.files import MANIFEST
 from pipeline.records.manifest import Manifest, ManifestAsset
 from pipeline.records.plan import Cell
 from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, series_of
@@ -19,7 +20,6 @@ from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.patience import Patience, Policy
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 
-MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 64 << 20  # bytes
 MOST_RELEASES = 90
 """A quarter of nightlies: older ones say little of how a wheel grows now."""

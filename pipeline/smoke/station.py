@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from pipeline.declaration.model import Package
 from pipeline.errors import SmokeError
+from pipeline.records.files import SMOKE, beside
 from pipeline.records.plan import Cell
 from pipeline.records.smoke import Check, SmokeRecord
 from pipeline.smoke.environment import Bare
@@ -17,8 +17,7 @@ from pipeline.smoke.gpu import Ran, try_gpu
 from pipeline.smoke.imports import Imported, try_import
 from pipeline.smoke.interpreter import find_python
 from pipeline.smoke.subject import Subject, subject_of
-
-SMOKE = ".smoke.json"
+from pipeline.stores.digests import file_digest
 
 
 def smoke_wheel(
@@ -39,8 +38,7 @@ def smoke_wheel(
     environment can be made.
     """
     subject = subject_of(wheel, package, cell)
-    with wheel.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = file_digest(wheel)
     imported, ran = _tests(subject, gpu, python, os.environ if environ is None else environ)
     executed = list(ran.executed) if ran else []
     record = SmokeRecord(
@@ -56,7 +54,7 @@ def smoke_wheel(
         fat_binaries=ran.loaded if ran else None,
         without_code=[Path(path).name for path in ran.without] if ran else [],
     )
-    place = wheel.with_name(wheel.name + SMOKE)
+    place = beside(wheel, SMOKE)
     if place.is_file():
         record = joined(record, SmokeRecord.read(place))
     record.write(place)

@@ -12,12 +12,11 @@ from pydantic import ValidationError
 from pipeline.declaration.model import Package
 from pipeline.errors import UsageError, VerificationError
 from pipeline.plan.requirements import filled
+from pipeline.records.files import STAMP
 from pipeline.records.plan import Cell
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.names import WheelName
-
-STAMP = "fatwheel.json"
 
 
 @dataclass(frozen=True)

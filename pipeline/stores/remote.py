@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from pipeline.records.files import SIZE_LIMIT
 from pipeline.stores.body import Body
 
 UPLOADED = "uploaded"
 STARTER = "starter"  # an upload that broke off: a row without bytes that still blocks its name
 
-SIZE_LIMIT = 2147483648
-"""Bytes. An asset must be smaller than this on GitHub ("under 2 GiB"); other stores rehearse the same rule."""
 ASSET_LIMIT = 1000
 """Assets in one GitHub release; the 1001st is refused with the code `file_count`."""
 

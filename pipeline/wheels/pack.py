@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from pipeline.errors import UsageError, VerificationError
+from pipeline.records.files import STAMP
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.contents import examine
@@ -21,7 +22,6 @@ from pipeline.wheels.writer import Copied, Item, of_bytes, of_file, write_wheel
 
 __all__ = ["SIGNATURES", "STAMP", "pack", "placeholder", "stamp_wheel"]
 
-STAMP = "fatwheel.json"  # in the dist-info folder
 SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of a RECORD that is no more
 
 

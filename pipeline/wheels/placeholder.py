@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pipeline.errors import UsageError
 from pipeline.records.base import atomic_file
+from pipeline.records.files import STAMP
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels import deflating, zipformat
 from pipeline.wheels.metadata import Fields, write_metadata, write_wheel_file
@@ -52,7 +53,7 @@ def placeholder(
             **package,
             f"{name.dist_info}/METADATA": write_metadata(name, stamp.distribution, described),
             f"{name.dist_info}/WHEEL": write_wheel_file(name),
-            f"{name.dist_info}/fatwheel.json": stamp.to_json().encode(),
+            f"{name.dist_info}/{STAMP}": stamp.to_json().encode(),
         }
         layout = _Layout(f"{folder}/placeholder.bin", texts, f"{name.dist_info}/RECORD", date)
         zeros, least = layout.zeros(size), least or layout.total(0)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.base import atomic_file
+from pipeline.records.files import STAMP
 from pipeline.records.split import SplitPart
 from pipeline.records.stamp import WheelStamp
 from pipeline.targets import Capability, Target, parse_target, runs
@@ -21,7 +22,7 @@ from pipeline.wheels.deflating import DEFAULT_LEVEL, PIECE
 from pipeline.wheels.fatbin import Entry
 from pipeline.wheels.metadata import read_headers
 from pipeline.wheels.names import WheelName
-from pipeline.wheels.pack import SIGNATURES, STAMP
+from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.sources import BLOCK, Source
 from pipeline.wheels.thinning import thin
 from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel

@@ -10,9 +10,9 @@ from pipeline.declaration.model import Channel, Document
 from pipeline.declaration.source import Path, Source
 from pipeline.declaration.templates import TAG_FIELDS, fields
 from pipeline.errors import Problem
+from pipeline.records.files import SIZE_LIMIT
 
 # GitHub refuses an asset of this size in bytes or more.
-_GITHUB_LIMIT = 2**31
 # What no git tag may hold: spaces and control characters, ~ ^ : ? * [ \, "..", "@{", and slashes and dots at the ends.
 _BAD_TAG = re.compile(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-./]|[./]$|/\.|\.lock$|^$")
 
@@ -52,6 +52,6 @@ def check_size(document: Document, source: Source) -> Iterator[Problem]:
     if size.elsewhere and size.over != "elsewhere":
         what = f"size.elsewhere is not used with over: {size.over}"
         yield source.problem(("size", "elsewhere"), what, "write over: elsewhere, or remove it")
-    if size.limit > _GITHUB_LIMIT and any(channel.repository for _, channel in declared(document)):
+    if size.limit > SIZE_LIMIT and any(channel.repository for _, channel in declared(document)):
         what = "GitHub takes no asset of 2 GiB or more"
         yield source.problem(("size", "limit"), what, "write 2 GiB (a wheel must be smaller), or less")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from pipeline.records.files import STAMP
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
 from pipeline.wheels.checks.code import Code, held_code, parsed, wanted_code
@@ -26,7 +27,7 @@ TARGETS_SAID = re.compile(rf"""(?i)(?:targets|arch_list|archs|sms){_IS}(\[[^\]]*
 
 def check_stamp(subject: Subject) -> Iterator[Finding]:
     """fatwheel.json against METADATA, the tags, the machine code and the cell."""
-    member = f"{subject.folder}/fatwheel.json"
+    member = f"{subject.folder}/{STAMP}"
     stamp = subject.stamp
     if stamp is None:
         if subject.folder and member in subject.archive.by_name and not subject.contents[member].fault:

@@ -9,6 +9,7 @@ from email.message import Message
 from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
+from pipeline.records.files import STAMP
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding, FindingKind
 from pipeline.wheels.archive import Archive
@@ -61,7 +62,7 @@ def subject_of(archive: Archive, name: WheelName | None, contents: list[Contents
     """Read what all checks need."""
     folder = archive.dist_infos[0] if len(archive.dist_infos) == 1 else None
     metadata = text_of(archive, f"{folder}/METADATA") if folder else None
-    stamp = text_of(archive, f"{folder}/fatwheel.json") if folder else None
+    stamp = text_of(archive, f"{folder}/{STAMP}") if folder else None
     return Subject(
         archive=archive,
         name=name,
