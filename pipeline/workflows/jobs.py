@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from pipeline.records.files import BUILD, SMOKE
 from pipeline.workflows.images import registries
 from pipeline.workflows.setting import Setting
 from pipeline.workflows.steps import (
@@ -23,7 +24,7 @@ from pipeline.workflows.steps import (
 Job = dict[Any, Any]
 
 TEMP = "${{ runner.temp }}"
-_FILES = "".join(f"{TEMP}/dist/*{ending}\n" for ending in (".whl", ".tar.gz", ".build.json", ".smoke.json"))
+_FILES = "".join(f"{TEMP}/dist/*{ending}\n" for ending in (".whl", ".tar.gz", BUILD, SMOKE))
 DIST = '"$RUNNER_TEMP"/dist'
 """Where wheels are made: outside the checkout, so that none is taken for a source."""
 
@@ -129,7 +130,7 @@ def build_job(setting: Setting, channel: str, *, attest: bool, more: str = "") -
 
 def smoke_job(setting: Setting, more: str = "") -> Job:
     """One wheel a job, on a machine with a GPU of its family; what has no such machine is marked "not proven"."""
-    record = f"{TEMP}/dist/${{{{ matrix.wheel }}}}.smoke.json"
+    record = f"{TEMP}/dist/${{{{ matrix.wheel }}}}{SMOKE}"
     return {
         "name": "Try ${{ matrix.id }} on a GPU",
         "needs": ("plan", "build"),

@@ -84,7 +84,11 @@ def test_room_is_looked_for_first(tmp_path):
 
 
 def test_room_is_measured_where_a_folder_will_be(tmp_path):
-    require_space(tmp_path / "not" / "yet" / "there", 1, "a thing")
+    place = tmp_path / "not" / "yet" / "there"
+    require_space(place, 1, "a thing")
+    assert not place.parent.exists()
+    with pytest.raises(BuildError, match="a thing needs"):
+        require_space(place, 10**18, "a thing")
 
 
 def test_a_full_disk_is_said_so_and_nothing_is_left(small_disk):
