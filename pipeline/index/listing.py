@@ -12,11 +12,10 @@ from pipeline.index.gaps import missing, planned
 from pipeline.index.known import Known, Reading
 from pipeline.index.names import in_order, parse_name
 from pipeline.index.rows import Link, Shelf
+from pipeline.records.files import MANIFEST
 from pipeline.records.index import Index, IndexedFile, IndexState, Missing, NotPublished
 from pipeline.records.manifest import Manifest
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
-
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)

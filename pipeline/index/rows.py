@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pipeline.errors import VerificationError
 from pipeline.index.known import Inside, Known
 from pipeline.index.names import FileName
+from pipeline.records.files import METADATA, STAMP
 from pipeline.records.index import IndexedFile, Proof
 from pipeline.records.manifest import ManifestAsset
 from pipeline.records.smoke import SmokeRecord
@@ -20,9 +21,6 @@ from pipeline.records.stamp import WheelStamp
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from pipeline.wheels.archive import Archive
-
-METADATA = ".metadata"
-_STAMP = "fatwheel.json"
 
 Link = Callable[[RemoteRelease, RemoteAsset], str]  # the URL under which an asset is found
 
@@ -107,7 +105,7 @@ class Shelf:
             return None
         held = self.known.inside(sha256)
         if held is None or (alone and not held.name):
-            held = _opened(self.store.root / asset.id, ("METADATA", _STAMP) if alone else (_STAMP,))
+            held = _opened(self.store.root / asset.id, ("METADATA", STAMP) if alone else (STAMP,))
             self.known.keep_inside(sha256, held)
         return held
 
@@ -121,7 +119,7 @@ def _opened(path: Path, names: Sequence[str]) -> Inside:
             if (member := archive.by_name.get(f"{folder}/{name}")) is not None
         }
     header = _header(texts["METADATA"]) if "METADATA" in texts else Inside()
-    stamp = texts[_STAMP].decode("utf-8", "replace") if _STAMP in texts else None
+    stamp = texts[STAMP].decode("utf-8", "replace") if STAMP in texts else None
     return Inside(header.name, header.version, header.requires_python, header.requires_dist, stamp)
 
 
@@ -159,7 +157,7 @@ def _stamp(wheel: Inside | None, file: str) -> WheelStamp | None:
         return WheelStamp.model_validate_json(wheel.stamp)
     except ValidationError as error:
         raise VerificationError(
-            f"its {_STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, remedy="build the wheel again"
+            f"its {STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, remedy="build the wheel again"
         ) from None
 
 
