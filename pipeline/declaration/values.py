@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -20,12 +19,12 @@ class Pattern:
     """A form that text must have, for the check and for the JSON Schema alike."""
 
     def __init__(self, pattern: str, what: str, remedy: str) -> None:
-        self._form, self._what, self._remedy = re.compile(pattern), what, remedy
+        self._form, self._what, self._remedy = pattern, what, remedy  # compiled where a file has such a value
         self.schema = WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
         self.check = AfterValidator(self._check)
 
     def _check(self, value: str) -> str:
-        if not self._form.fullmatch(value):
+        if not re.fullmatch(self._form, value):
             raise wrong(f"'{value}' is not {self._what}", self._remedy)
         return value
 
@@ -47,6 +46,8 @@ def _version(value: str) -> str:
 
 
 def _requirement(value: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement  # its parser costs a start-up 20 ms
+
     try:
         Requirement(value)
     except InvalidRequirement:

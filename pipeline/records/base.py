@@ -38,7 +38,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 class Record(BaseModel):
     """A frozen model with a stable JSON form. Fields of later versions are passed over when read."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    # Built when first used: a command reads and writes few of the records that its imports bring.
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     def to_json(self) -> str:
         """Indented JSON with a newline at the end; equal records give equal bytes."""

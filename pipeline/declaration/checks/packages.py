@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.requirements import Requirement
 from packaging.utils import InvalidName, canonicalize_name
 
 from pipeline.declaration.checks.fields import check_templates
@@ -145,6 +144,8 @@ def _origin(package: Package, path: Path, source: Source, tree: Tree) -> Iterato
 
 
 def _literal(requirement: str) -> bool:
+    from packaging.requirements import Requirement
+
     specifiers = list(Requirement(requirement).specifier)
     return len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and "*" not in specifiers[0].version
 
