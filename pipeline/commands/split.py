@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.commands._io import echo_json, echo_table, json_option, matrix_option, size
+from pipeline.records.files import BUILD, beside
 
 if TYPE_CHECKING:
     from pipeline.records.split import SplitPart, SplitRecord
@@ -38,8 +39,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     for part in split(wheel, parts, output, empty=package.empty_modules, only=only):
         done.append(part)
         if built:
-            beside = output / f"{part.wheel}.build.json"
-            part_record(output / part.wheel, part, built, by_id[part.cell]).write(beside)
+            made = output / part.wheel
+            part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
     record = SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done)
     if as_json:
         echo_json(record)
