@@ -57,7 +57,8 @@ class DeclarationError(PipelineError):
     status = 2
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda p: (p.file, p.line, p.column, p.what)))
+        # an alias brings the same mistake to several places: it is said once
+        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda p: (p.file, p.line, p.column, p.what)))
         count = len(self.problems)
         super().__init__(f"{count} problem{'s' if count != 1 else ''} in the declaration")
 

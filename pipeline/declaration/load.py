@@ -11,6 +11,7 @@ from pipeline.declaration.checks import check, check_versions
 from pipeline.declaration.declaration import Declaration
 from pipeline.declaration.source import Mark, read_yaml
 from pipeline.declaration.structure import validate
+from pipeline.declaration.text import decode, printable
 from pipeline.declaration.tree import Disk, Tree
 from pipeline.errors import DeclarationError, Problem, UsageError
 
@@ -18,13 +19,16 @@ from pipeline.errors import DeclarationError, Problem, UsageError
 def load(path: Path) -> Declaration:
     """A checked declaration. Raises `DeclarationError` with all that is wrong, `UsageError` without such a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = decode(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise UsageError(f"there is no {path}", remedy="give --matrix FILE, or begin with `fatwheel init`") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder", remedy="give --matrix FILE") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})", where=str(path)) from None
+    except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path} cannot be read: {why}", remedy="give --matrix FILE") from None
+    if isinstance(text, Problem):
+        raise DeclarationError((text,))
     return parse(text, path)
 
 
@@ -60,11 +64,14 @@ def _beyond(earlier: list[Problem], later: Iterable[Problem], root: Mark) -> lis
 
 def read_version(tree: Tree, file: str) -> str:
     """The version that a file holds and nothing else, in normal form. Raises `UsageError`."""
-    text = tree.read(file).strip()
+    try:
+        text = tree.read(file).removeprefix("\ufeff").strip()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{file} cannot be read as UTF-8 text", remedy="let it hold 0.6.13 and no more") from None
     try:
         version = Version(text)
     except InvalidVersion:
-        shown = text if len(text) < 40 else f"{text[:40]}..."
+        shown = printable(text if len(text) < 40 else f"{text[:40]}...")
         raise UsageError(f"{file} holds '{shown}', which is no version", remedy="write 0.6.13 and no more") from None
     if version.local:
         raise UsageError(f"{file} holds '{text}', with a local label", remedy="leave the label out")

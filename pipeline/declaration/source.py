@@ -9,16 +9,18 @@ from typing import Any
 
 import yaml
 
+from pipeline.declaration.text import compose, printable
 from pipeline.errors import Problem
 
 Path = tuple[str | int, ...]
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # longer ones are mistakes, and Python reads them slowly or not at all
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _MERGE = "<<"
+_BEGIN = "`fatwheel init` writes a first one"
 _LIMIT = 100_000  # values in one file, aliases counted at each place: far above any real matrix, below what hangs
-
+_DEPTH = 50  # values within values: no matrix needs ten
 # What readers of YAML take for something else than text: by 1.1, as PyYAML tags it, and the numbers that 1.2 adds.
 _SORTS: dict[str, str] = {"int": "a number", "float": "a number", "bool": "a truth value", "timestamp": "a date"}
 _TAGS = {"str", "int", "float", "bool", "null", "timestamp", "seq", "map", "merge", "value"}
@@ -64,6 +66,7 @@ class Source:
         """A problem at a value, at its key, or at a part of its text (where it begins, from 0, and the part)."""
         mark = self.keys.get(path) if key else None
         mark = mark or self.mark(path)
+        what, remedy = printable(what), printable(remedy) if remedy else None
         if part and mark.lead is not None and path in self.marks:
             return Problem(self.file, mark.line, mark.column + mark.lead + part[0], what, part[1], remedy)
         return Problem(self.file, mark.line, mark.column, what, part[1] if part else mark.text, remedy)
@@ -124,19 +127,9 @@ def read_yaml(text: str, file: str) -> Source:
     input: look at ``problems``.
     """
     source = Source(file)
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        node = yaml.compose(text, Loader=loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        source.problems.append(Problem(file, line, column, f"not YAML: {error.problem or error.context}"))
-        return source
-    except yaml.YAMLError as error:
-        source.problems.append(Problem(file, 1, 1, f"not YAML: {error}"))
-        return source
+    node, wrong = compose(text, file)
     if node is None:
-        source.problems.append(Problem(file, 1, 1, "the file is empty", remedy="`fatwheel init` writes a first one"))
+        source.problems.append(wrong or Problem(file, 1, 1, "the file is empty", remedy=_BEGIN))
         return source
     source.value = _construct(source, node, (), frozenset())
     return source
@@ -156,6 +149,9 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     if source.size > _LIMIT:
         if source.size == _LIMIT + 1:
             source.problems.append(source.problem(path, "the file holds too many values", "use fewer aliases"))
+        return None
+    if len(path) > _DEPTH:
+        source.problems.append(source.problem(path, "values lie too deep within each other", "no key needs so many"))
         return None
     if id(node) in above:
         source.problems.append(source.problem(path, "an alias that holds itself"))
@@ -178,7 +174,7 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
         source.problems.append(source.problem(path, f"{name} is empty", 'write a value ("" for none), or remove it'))
     sort = _other_sort(node)
     if sort and isinstance(value, str):
-        source.problems.append(_ambiguous(source, node, f"{node.value} is {sort} to some readers of YAML"))
+        source.problems.append(_ambiguous(source, node, printable(f"{node.value} is {sort} to some readers of YAML")))
     return value
 
 
@@ -200,7 +196,7 @@ def _ambiguous(source: Source, node: yaml.ScalarNode, what: str) -> Problem:
     if _other_sort(node) == "a truth value":
         remedy = f'write true or false, or "{node.value}" for text'
     else:
-        remedy = f'write "{node.value}"'
+        remedy = printable(f'write "{node.value}"')
     return Problem(source.file, mark.line, mark.column, what, mark.text, remedy)
 
 
@@ -218,6 +214,7 @@ def _scalar(node: yaml.ScalarNode) -> Any:
 def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozenset[int]) -> dict[str, Any]:
     own: dict[str, Any] = {}
     merges: list[yaml.Node] = []
+    merged: Mark | None = None
     for key_node, value_node in node.value:
         mark = _mark(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
@@ -225,6 +222,9 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             continue
         key: str = key_node.value
         if key == _MERGE and not key_node.style:
+            if merged:
+                source.problems.append(_twice(source, mark, merged, "write one: <<: [*first, *second]"))
+            merged = mark
             merges += value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
             continue
         if sort := _other_sort(key_node):
@@ -236,13 +236,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             )  # fmt: skip
         here = (*path, key)
         if key in own:
-            first = source.keys[here]
-            source.problems.append(
-                Problem(
-                    source.file, mark.line, mark.column, f"the key '{key}' is here twice", key,
-                    f"remove one of them; the first is on line {first.line}",
-                )
-            )  # fmt: skip
+            source.problems.append(_twice(source, mark, source.keys[here], "remove one of them"))
             continue
         source.keys[here] = mark
         own[key] = _construct(source, value_node, here, inside)
@@ -253,6 +247,11 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             mark = _mark(part)
             source.problems.append(Problem(source.file, mark.line, mark.column, "<< takes a mapping"))
     return own
+
+
+def _twice(source: Source, mark: Mark, first: Mark, remedy: str) -> Problem:
+    what = printable(f"the key '{mark.text}' is here twice")
+    return Problem(source.file, mark.line, mark.column, what, mark.text, f"{remedy}; the first is on line {first.line}")
 
 
 def _merged(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.declaration import parse
-from pipeline.errors import DeclarationError
+from pipeline.declaration import load, parse
+from pipeline.errors import DeclarationError, UsageError
 from pipeline.plan import make_plan, problems
 from tests.golden import FOLDER
 from tests.unit.declaration.bad_declarations import BAD, GOOD, broken
@@ -63,3 +63,55 @@ def test_a_token_in_the_place_of_a_name_is_never_repeated(answers, tmp_path):
     with pytest.raises(DeclarationError) as caught:
         parse(broken("secret-with-its-value"), tmp_path / "matrix.yaml")
     assert all("ghp_" not in f"{p.what}{p.text}{p.remedy}" for p in caught.value.problems)
+
+
+# -- files that are no text -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("encoded", "place"),
+    [
+        (GOOD.encode("utf-16"), "1:1"),
+        (GOOD.replace("nobody asked", "café").encode("latin-1"), f"42:{GOOD.splitlines()[41].index('nobody') + 4}"),
+        (b"version: \xed\xa0\x80\n", "1:10"),
+    ],
+    ids=["utf-16", "latin-1", "half-a-pair"],
+)
+def test_bytes_that_are_not_utf_8_are_named_with_their_place(encoded, place, tmp_path):
+    path = tmp_path / "matrix.yaml"
+    path.write_bytes(encoded)
+    with pytest.raises(DeclarationError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}:{place}: not YAML: the bytes from here on are not UTF-8 text\n")
+
+
+@pytest.mark.parametrize("change", [lambda text: f"\ufeff{text}", lambda text: text.replace("\n", "\r\n")])
+def test_byte_order_marks_and_line_ends_of_windows_change_nothing(change, tmp_path):
+    path = tmp_path / "matrix.yaml"
+    path.write_bytes(change(GOOD).encode())
+    assert load(path).document == parse(GOOD, path).document
+    path.write_bytes(change(broken("unknown-toolkit")).encode())
+    with pytest.raises(DeclarationError, match=r":28:14: CUDA toolkit '13\.9'"):
+        load(path)
+
+
+def test_paths_that_lead_to_no_file_are_usage_errors(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "none", tmp_path / "file" / "matrix.yaml", tmp_path / ("x" * 300)):
+        with pytest.raises(UsageError, match="give --matrix FILE"):
+            load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"1.0\n2.0\n", b"\xff\xfe1\x000", b"1.0+cu130", b"x" * 1000])
+def test_a_version_file_of_anything_else_is_named(content, tmp_path):
+    (tmp_path / "VERSION").write_bytes(content)
+    text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
+    with pytest.raises(DeclarationError, match=r"matrix\.yaml:1:15: VERSION ") as caught:
+        parse(text, tmp_path / "matrix.yaml")
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_version_file_may_have_a_byte_order_mark_and_spaces(tmp_path):
+    (tmp_path / "VERSION").write_text("\ufeff v1.2.0RC1 \n")
+    text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
+    assert parse(text, tmp_path / "matrix.yaml").version == "1.2.0rc1"
