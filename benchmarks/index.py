@@ -2,7 +2,8 @@
 
 ``python benchmarks/index.py [--wheels 10000] [--rounds 3]`` prints seconds of whole processes, wall and processor time,
 the best of the rounds. simple503 and dumb-pypi are measured where they are installed. All read the same files: small
-wheels with METADATA and fatwheel's stamp, each with its ``.metadata`` beside it, as releases hold them.
+wheels with METADATA and fatwheel's stamp, each with its ``.metadata`` beside it. First the releases have a manifest,
+as those that fatwheel made; then they have none, and every wheel must be opened.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,7 @@ CUDA = {"cu129": "12.9", "cu130": "13.0"}
 FAMILIES = {"sm9x": ["8.0", "8.6", "8.9", "9.0"], "sm10x": ["10.0", "10.3"], "sm12x": ["12.0", "12.1"]}
 ARCHES = ("x86_64", "aarch64")
 PROJECTS = ("demo-kernels", "demo-attention", "demo-moe", "demo-comm")
+VERSIONS = count(100_000)
 A_VERSION = len(CUDA) * len(FAMILIES) * len(ARCHES)
 
 
@@ -37,13 +40,16 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        count = fill(place / "store", asked.wheels)
-        print(f"{count} wheels in {len(list((place / 'store').iterdir()))} releases")
-        ours(place, asked.rounds)
+        made = fill(place / "store", asked.wheels)
+        print(f"{made} wheels in {len(list((place / 'store').iterdir()))} releases")
+        ours(place, asked.rounds, "")
+        for manifest in (place / "store").glob("*/manifest.json"):
+            manifest.unlink()
+        ours(place, asked.rounds, ", no manifests")
         others(place, asked.rounds)
 
 
-def ours(place: Path, rounds: int) -> None:
+def ours(place: Path, rounds: int, how: str) -> None:
     store, out = f"dir:{place / 'store'}", str(place / "index")
     command = [sys.executable, "-m", "pipeline", "index", "--store", store, "-o", out]
     env = {**os.environ, "FATWHEEL_CACHE": str(place / "cache")}
@@ -53,14 +59,14 @@ def ours(place: Path, rounds: int) -> None:
         shutil.rmtree(place / "cache", ignore_errors=True)
 
     def one_more() -> None:
-        nonlocal version
-        version += 1
-        release(place / "store", PROJECTS[0], version)
+        release(place / "store", PROJECTS[0], next(VERSIONS))
+        if how:
+            for manifest in (place / "store").glob("*/manifest.json"):
+                manifest.unlink()
 
-    version = 100_000
-    show("fatwheel, in full", *best(rounds, command, env, fresh))
-    show("fatwheel, nothing new", *best(rounds, command, env, lambda: None))
-    show(f"fatwheel, {A_VERSION} wheels more", *best(rounds, command, env, one_more))
+    show(f"fatwheel, in full{how}", *best(rounds, command, env, fresh))
+    show(f"fatwheel, nothing new{how}", *best(rounds, command, env, lambda: None))
+    show(f"fatwheel, {A_VERSION} wheels more{how}", *best(rounds, command, env, one_more))
 
 
 def others(place: Path, rounds: int) -> None:
@@ -86,14 +92,14 @@ def others(place: Path, rounds: int) -> None:
         command = ["dumb-pypi", "--package-list-json", str(place / "list.json"), "--packages-url", "https://example.org/",
                    "--output-dir", str(place / "dumb")]  # fmt: skip
         show("dumb-pypi (from a list)", *best(rounds, command, dict(os.environ), lambda: clean(place / "dumb")))
-        print(f"{'':32} and {hashing:.2f} s to hash the files for its list; it opens none")
+        print(f"{'':42} and {hashing:.2f} s to hash the files for its list; it opens none")
 
 
 def clean(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def best(rounds: int, command: list[str], env: dict[str, str], before: object) -> tuple[float, float]:
+def best(rounds: int, command: list[str], env: dict[str, str], before: Callable[[], object]) -> tuple[float, float]:
     """Wall and processor seconds of the fastest of ``rounds`` processes."""
     took = []
     for _ in range(rounds):
@@ -110,16 +116,15 @@ def best(rounds: int, command: list[str], env: dict[str, str], before: object) -
 
 
 def show(what: str, wall: float, processor: float) -> None:
-    print(f"{what:32} {wall:7.2f} s   {processor:7.2f} s of processor time", flush=True)
+    print(f"{what:42} {wall:7.2f} s   {processor:7.2f} s of processor time", flush=True)
 
 
 def fill(store: Path, wanted: int) -> int:
-    count = version = 0
-    while count < wanted:
-        for project in PROJECTS:
-            count += release(store, project, version)
+    made = version = 0
+    while made < wanted:
+        made += sum(release(store, project, version) for project in PROJECTS)
         version += 1
-    return count
+    return made
 
 
 def release(store: Path, project: str, number: int) -> int:
@@ -127,13 +132,32 @@ def release(store: Path, project: str, number: int) -> int:
     version = f"{number // 400}.{number // 20 % 20}.{number % 20}"
     place = store / f"{project}-v{version}"
     place.mkdir(parents=True)
-    for name, data, metadata in wheels(project, version):
-        (place / name).write_bytes(data)
-        (place / f"{name}.metadata").write_bytes(metadata)
+    assets = []
+    for name, data, metadata, stamp in wheels(project, version):
+        for file, held in ((name, data), (f"{name}.metadata", metadata)):
+            (place / file).write_bytes(held)
+            assets.append({"name": file, "size": len(held), "sha256": hashlib.sha256(held).hexdigest()})
+        assets[-2]["build"] = built(assets[-2], stamp)
+    (place / "manifest.json").write_text(json.dumps({"version": 1, "tag": place.name, "assets": assets}))
     return A_VERSION
 
 
-def wheels(project: str, version: str) -> Iterator[tuple[str, bytes, bytes]]:
+def built(asset: dict[str, object], stamp: dict[str, object]) -> dict[str, object]:
+    """A build record, as it stands in a manifest."""
+    public, label = str(stamp["version"]).split("+")
+    cell = {
+        "id": f"{stamp['cuda']}-{stamp['arch']}-{stamp['family']}", "package": stamp["distribution"], "version": public,
+        **{key: stamp[key] for key in ("cuda", "toolkit", "arch", "family", "targets", "covers")},
+        "local_version": label, "wheel": asset["name"], "artifact": "a", "image": None, "runner": None, "smoke": None,
+    }  # fmt: skip
+    tools = {"kind": "none", "release": None, "nvcc": None, "host_compiler": None}
+    return {
+        "wheel": asset["name"], "bytes": asset["size"], "sha256": asset["sha256"], "cell": cell, "engine": "host",
+        "toolchain": tools, "commit": stamp["commit"],
+    }  # fmt: skip
+
+
+def wheels(project: str, version: str) -> Iterator[tuple[str, bytes, bytes, dict[str, object]]]:
     under = project.replace("-", "_")
     for cuda, toolkit in CUDA.items():
         for family, covers in FAMILIES.items():
@@ -165,7 +189,7 @@ def wheels(project: str, version: str) -> Iterator[tuple[str, bytes, bytes]]:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                     for name, data in held.items():
                         archive.writestr(name, data)
-                yield f"{under}-{full}-{tag}.whl", file.getvalue(), metadata
+                yield f"{under}-{full}-{tag}.whl", file.getvalue(), metadata, stamp
 
 
 if __name__ == "__main__":

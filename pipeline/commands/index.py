@@ -21,6 +21,7 @@ _SHOWN = 20  # rows of what is missing; index.json has all
 @json_option
 def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[str, ...], as_json: bool) -> None:
     """Ends with 0, 2 (an argument), 5 (files that had to be left out; the rest is written) or 7 (the store)."""
+    import gc
     import os
 
     from pipeline.build.cache import cache_root
@@ -28,6 +29,7 @@ def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[
     from pipeline.index import make_index
     from pipeline.stores import open_store
 
+    gc.disable()  # thousands of rows, all of which are needed to the end
     store = open_store(store_spec, there=True)
     report = make_index(store, output, base_url, replace=replace, cache=cache_root(os.environ))
     for line in [*report.notes, *report.problems]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -155,10 +155,11 @@ class _Files:
         return str(held[2])
 
     def save(self) -> None:
-        inside = {sha256: asdict(one) for sha256, one in self.inside.items()}
+        inside = {sha256: vars(one) for sha256, one in self.inside.items()}
         now = {"form": _FORM, "digests": self.digests, "inside": inside}
         if self.place and (self.digests or inside) and now != self.held:
-            write_atomically(self.place, json.dumps(now, separators=(",", ":")).encode())
+            self.place.parent.mkdir(parents=True, exist_ok=True)
+            self.place.write_text(json.dumps(now, separators=(",", ":")))  # half of it would not be read as JSON
 
 
 def _load(place: Path) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -21,6 +21,9 @@ from pipeline.records.stamp import WheelStamp
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from pipeline.wheels.archive import Archive
+from pipeline.wheels.sources import BytesSource
+
+_SMALL = 1 << 20  # bytes; what is smaller is read once and held
 
 Link = Callable[[RemoteRelease, RemoteAsset], str]  # the URL under which an asset is found
 
@@ -35,6 +38,7 @@ class Shelf:
     known: Known
     assets: dict[str, RemoteAsset]
     told: dict[str, ManifestAsset]
+    held: dict[str, bytes] = field(default_factory=dict)  # small files that were read for their digests
 
     def row(self, asset: RemoteAsset, name: FileName) -> IndexedFile:
         """All that is known of a file. Raises `VerificationError` for one that pip would refuse."""
@@ -84,7 +88,11 @@ class Shelf:
         before = self.known.digest(asset)
         if before is not None:
             return before
-        sha256 = self.store.digest(asset).removeprefix("sha256:")
+        if asset.size > _SMALL:
+            sha256 = self.store.digest(asset).removeprefix("sha256:")
+        else:
+            data = self.held[asset.id] = b"".join(self.store.read(asset))
+            sha256 = hashlib.sha256(data).hexdigest()
         self.known.keep_digest(asset, sha256)
         return sha256
 
@@ -92,7 +100,8 @@ class Shelf:
         """What a wheel's METADATA says that is a file of its own."""
         held = self.known.inside(sha256)
         if held is None:
-            held = _header(b"".join(self.store.read(asset)))
+            data = self.held.pop(asset.id, None)
+            held = _header(b"".join(self.store.read(asset)) if data is None else data)
             self.known.keep_inside(sha256, held)
         return held
 
@@ -105,19 +114,17 @@ class Shelf:
             return None
         held = self.known.inside(sha256)
         if held is None or (alone and not held.name):
-            held = _opened(self.store.root / asset.id, ("METADATA", STAMP) if alone else (STAMP,))
+            data = self.held.pop(asset.id, None)
+            path = self.store.root / asset.id
+            with Archive.open(path) if data is None else Archive(BytesSource(data), asset.name) as archive:
+                held = _opened(archive, ("METADATA", STAMP) if alone else (STAMP,))
             self.known.keep_inside(sha256, held)
         return held
 
 
-def _opened(path: Path, names: Sequence[str]) -> Inside:
-    with Archive.open(path) as archive:
-        folder = archive.dist_info
-        texts = {
-            name: archive.read(member)
-            for name in names
-            if (member := archive.by_name.get(f"{folder}/{name}")) is not None
-        }
+def _opened(archive: Archive, names: Sequence[str]) -> Inside:
+    folder, members = archive.dist_info, archive.by_name
+    texts = {name: archive.read(members[f"{folder}/{name}"]) for name in names if f"{folder}/{name}" in members}
     header = _header(texts["METADATA"]) if "METADATA" in texts else Inside()
     stamp = texts[STAMP].decode("utf-8", "replace") if STAMP in texts else None
     return Inside(header.name, header.version, header.requires_python, header.requires_dist, stamp)
@@ -138,7 +145,8 @@ def _header(text: bytes) -> Inside:
 def _check(said: Inside, name: FileName) -> None:
     """Raise `VerificationError` if METADATA names another project or version than the file's name: pip refuses it."""
     try:
-        same = canonicalize_name(said.name) == name.project and Version(said.version) == name.version
+        alike = name.file.split("-", 2)[1] == said.version or Version(said.version) == name.version
+        same = alike and canonicalize_name(said.name) == name.project
     except InvalidVersion:
         same = False
     if not same:

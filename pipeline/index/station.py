@@ -15,7 +15,7 @@ from pipeline.index.listing import Before, read_store
 from pipeline.index.pages import simple_pages
 from pipeline.index.people import people_page
 from pipeline.index.rows import Link
-from pipeline.index.schema import index_schema
+from pipeline.index.schema import SCHEMA, kept
 from pipeline.index.trees import PAGE, locked, put
 from pipeline.records.index import Index, IndexReport, IndexState
 from pipeline.resources import script
@@ -23,7 +23,6 @@ from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 
 INDEX = "index.json"
-SCHEMA = "index.schema.json"
 STATE = "index-state.json"
 INSTALLER = "install_wheel.py"
 
@@ -110,7 +109,7 @@ def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, b
         | {
             PAGE: people_page(index),
             INDEX: index_json(index),
-            SCHEMA: index_schema().encode(),
+            SCHEMA: kept(),
             INSTALLER: script(INSTALLER).read_bytes(),
         }
     )

@@ -8,6 +8,7 @@ import pytest
 from pipeline.__main__ import run
 from pipeline.errors import UsageError
 from pipeline.index import make_index, unyank, yank
+from pipeline.index.schema import kept, made
 from pipeline.stores import open_store
 from tests.unit.index.shelf import Shelf
 
@@ -127,6 +128,10 @@ def test_index_json_follows_its_published_schema(shelf):
     assert document["missing"]
     assert "covers" in schema["$defs"]["IndexedFile"]["required"]
     assert len((shelf.out / "index.json").read_text().splitlines()) > len(document["wheels"])
+
+
+def test_the_schema_is_that_of_the_records():
+    assert kept().decode() == made(), "run python -m pipeline.index.schema"
 
 
 def test_with_a_cache_the_bytes_are_the_same_whatever_came_in_between(shelf, tmp_path):
