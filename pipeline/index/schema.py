@@ -1,6 +1,6 @@
 """The JSON Schema of index.json, published beside it: made from the records once, and kept as data.
 
-``python -m pipeline.index.schema`` writes it anew when a record has changed; a test compares.
+``python pipeline/index/schema.py`` writes it anew when a record has changed; a test compares.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline.resources import resource
 SCHEMA = "index.schema.json"
 
 
-def made() -> str:
+def made_schema() -> str:
     """A JSON Schema (draft 2020-12) as text: what programs that read an index may rely on."""
     held = Index.model_json_schema(by_alias=True, mode="serialization")
     for part in (held, *held["$defs"].values()):
@@ -23,10 +23,10 @@ def made() -> str:
     return json.dumps({**held, **head}, indent=2) + "\n"
 
 
-def kept() -> bytes:
+def kept_schema() -> bytes:
     """The same, from the file."""
     return resource(SCHEMA).read_bytes()
 
 
 if __name__ == "__main__":
-    write_atomically(resource(SCHEMA), made().encode())
+    write_atomically(resource(SCHEMA), made_schema().encode())

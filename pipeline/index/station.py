@@ -15,7 +15,7 @@ from pipeline.index.listing import Before, read_store
 from pipeline.index.pages import simple_pages
 from pipeline.index.people import people_page
 from pipeline.index.rows import Link
-from pipeline.index.schema import SCHEMA, kept
+from pipeline.index.schema import SCHEMA, kept_schema
 from pipeline.index.trees import PAGE, locked, put
 from pipeline.records.index import Index, IndexReport, IndexState
 from pipeline.resources import script
@@ -109,7 +109,7 @@ def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, b
         | {
             PAGE: people_page(index),
             INDEX: index_json(index),
-            SCHEMA: kept(),
+            SCHEMA: kept_schema(),
             INSTALLER: script(INSTALLER).read_bytes(),
         }
     )

@@ -8,7 +8,7 @@ import pytest
 from pipeline.__main__ import run
 from pipeline.errors import UsageError
 from pipeline.index import make_index, unyank, yank
-from pipeline.index.schema import kept, made
+from pipeline.index.schema import kept_schema, made_schema
 from pipeline.stores import open_store
 from tests.unit.index.shelf import Shelf
 
@@ -131,7 +131,7 @@ def test_index_json_follows_its_published_schema(shelf):
 
 
 def test_the_schema_is_that_of_the_records():
-    assert kept().decode() == made(), "run python -m pipeline.index.schema"
+    assert kept_schema().decode() == made_schema(), "run python pipeline/index/schema.py"
 
 
 def test_with_a_cache_the_bytes_are_the_same_whatever_came_in_between(shelf, tmp_path):
