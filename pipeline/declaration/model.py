@@ -105,13 +105,13 @@ class Dispatch(Model):
 class Metadata(Model):
     """Core metadata of the wheels that fatwheel packs."""
 
-    summary: str | None = None
+    summary: str | None = Field(None, description="What it is, in one line.")
     license: str | None = Field(None, description="An SPDX expression.")
     license_files: list[str] = Field([], description="Relative to the sources.")
-    requires_python: str | None = None
+    requires_python: str | None = Field(None, description="The versions of Python that it runs on: >=3.9.")
     dependencies: list[TemplatedDependency] = Field([], description="May hold axes: torch=={torch}.*.")
     readme: str | None = Field(None, description="A Markdown file, relative to the sources.")
-    urls: dict[str, str] = {}
+    urls: dict[str, str] = Field({}, description="Links that an index shows, by their labels.")
 
 
 class Package(Model):
@@ -160,7 +160,9 @@ class Package(Model):
     dispatch: list[Dispatch] = Field(
         [], description="Which devices load which modules; modules of no row are loaded by all."
     )
-    smoke: Smoke | None = None
+    smoke: Smoke | None = Field(
+        None, description="Its own proof on a GPU; without one, its kernels are loaded and not run."
+    )
     metadata: Metadata = Field(default_factory=Metadata)
     publish: Literal["store", "pypi"] = Field("store", description="Where its wheels go. PyPI takes no local labels.")
     channels: list[ChannelName] = Field(
@@ -195,7 +197,7 @@ class Promise(Model):
     cells: str = Field(
         "*", description="Glob over cell ids; cells that differ only in family keep the promise together."
     )
-    capabilities: Capabilities
+    capabilities: Capabilities = Field(description="Compute capabilities, as a list or as one text: 9.0 12.1.")
 
 
 class Exclude(Model):
@@ -228,8 +230,8 @@ class Size(Model):
 class Retention(Model):
     """How much of a channel is kept."""
 
-    releases: int | None = Field(None, ge=1)
-    days: int | None = Field(None, ge=1)
+    releases: int | None = Field(None, ge=1, description="The newest, so many.")
+    days: int | None = Field(None, ge=1, description="Those of the last days, so many.")
 
 
 class Channel(Model):
@@ -245,15 +247,17 @@ class Channel(Model):
     wait: Duration | None = Field(
         None, description="For so long a build waits for a requirement that the index does not have yet."
     )
-    retention: Retention | None = None
+    retention: Retention | None = Field(None, description="How many of its releases are kept; without it, all.")
 
 
 class Channels(Model):
     """The channels of a project."""
 
     release: Channel = Field(default_factory=Channel)
-    nightly: Channel | None = None
-    pull_request: Channel | None = Field(None, alias="pull-request")
+    nightly: Channel | None = Field(None, description="Versions .devYYYYMMDD of what comes next.")
+    pull_request: Channel | None = Field(
+        None, alias="pull-request", description="What a pull request builds; it is not published."
+    )
 
 
 class Document(Model):
@@ -266,8 +270,8 @@ class Document(Model):
     cuda: dict[Label, Cuda] = Field({}, description="CUDA labels: cu130.")
     families: dict[Label, Family] = Field({}, description="GPU families: sm9x.")
     axes: dict[AxisName, list[AxisValue]] = Field({}, description="Further axes: python, torch, abi ...")
-    must_cover: list[Promise] = []
-    exclude: list[Exclude] = []
+    must_cover: list[Promise] = Field([], description="What must stay covered: to break it is an error.")
+    exclude: list[Exclude] = Field([], description="What is left out, each with its reason.")
     runners: Runners = Field(default_factory=Runners)
     secrets: dict[str, Secret] = Field({}, description="Names of secrets, by what they open: a repository, a cache.")
     size: Size = Field(default_factory=Size)

@@ -16,6 +16,7 @@ def schema() -> dict[str, Any]:
     """A JSON Schema (draft 2020-12) from which editors complete and check matrix.yaml."""
     held = Document.model_json_schema(by_alias=True)
     _close(held)
+    _without_null(held)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **held,
@@ -29,6 +30,22 @@ def _close(part: Any) -> None:
         _close(inner)
     if isinstance(part, dict) and "patternProperties" in part:
         part["additionalProperties"] = False
+
+
+def _without_null(part: Any) -> None:
+    """Take out that a key may be null, in place: a key is written with a value, or not at all."""
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _without_null(inner)
+    if not isinstance(part, dict):
+        return
+    if part.get("default", ...) is None:
+        del part["default"]
+    options = part.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        options.remove({"type": "null"})
+        if len(options) == 1:
+            del part["anyOf"]
+            part.update(options[0] | part)
 
 
 def schema_text() -> str:

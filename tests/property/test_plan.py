@@ -7,10 +7,12 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
 from pipeline.declaration import parse
+from pipeline.declaration.schema import schema
 from pipeline.errors import DeclarationError
 from pipeline.plan import cell, channels, make_plan
 from pipeline.targets import TEGRA, Capability, loads, parse_target, toolkits
@@ -88,6 +90,16 @@ def test_ids_artifacts_and_files_are_never_used_twice_over_all_channels(document
         for name in ("id", "artifact"):
             values = [getattr(c, name).lower() for c in plan.cells]
             assert len(set(values)) == len(values)
+
+
+SCHEMA = Draft202012Validator(schema())
+
+
+@CHECKS
+@given(documents())
+def test_the_json_schema_takes_what_can_be_planned(document):
+    plans(document)
+    assert not list(SCHEMA.iter_errors(document))
 
 
 @CHECKS

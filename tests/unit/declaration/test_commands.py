@@ -3,6 +3,8 @@
 import json
 import shutil
 import stat
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -14,7 +16,7 @@ from pipeline.declaration.schema import schema, schema_text
 from pipeline.plan import make_plan, problems
 from pipeline.targets import toolkit
 from tests.unit.declaration.bad_declarations import GOOD, broken
-from tests.unit.plan.matrices import EXAMPLES
+from tests.unit.plan.matrices import EXAMPLES, ROOT
 from tests.unit.test_targets import RECORDINGS
 
 
@@ -63,10 +65,38 @@ def test_the_schema_is_one_and_takes_every_example():
         assert not list(validator.iter_errors(yaml.safe_load(path.read_text())))
 
 
+def test_check_jsonschema_takes_every_declaration_of_the_repository_by_the_schema_beside_it():
+    declarations = [ROOT / "matrix.yaml", *sorted((ROOT / "examples").rglob("matrix.yaml"))]
+    assert len(declarations) >= 6
+    tool = [sys.executable, "-m", "check_jsonschema", "--schemafile", ROOT / "matrix.schema.json"]
+    done = subprocess.run([*tool, *declarations], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "ok -- validation done")
+
+
+def _models(part):
+    """Every object of a schema whose keys have names."""
+    if isinstance(part, dict):
+        yield from [part] if "properties" in part else []
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else ():
+        yield from _models(inner)
+
+
+def test_an_editor_has_something_to_say_of_every_key_and_offers_none_without_a_value():
+    held = schema()
+    keys = [(name, key) for model in _models(held) for name, key in model["properties"].items()]
+    assert len(keys) > 90
+    for name, key in keys:
+        target = held["$defs"][key["$ref"].rsplit("/", 1)[1]] if "$ref" in key else key
+        assert key.get("description") or target.get("description"), name
+        assert key.get("default", "") is not None, name
+    assert '"null"' not in schema_text()
+
+
 @pytest.mark.parametrize(
     "name", ["unknown-key-near", "unknown-key-inside", "unquoted-toolkit", "unknown-toolkit", "wrong-choice",
              "wrong-arch", "number-as-key", "glibc-floor-form", "secret-with-its-value", "missing-key",
-             "text-for-list"],
+             "text-for-list", "empty-value"],
 )  # fmt: skip
 def test_an_editor_with_the_schema_sees_mistakes_of_form(name):
     document = yaml.safe_load(broken(name))
