@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.build.guard import guard
 from pipeline.build.restamp import restamp, restamped
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, UsageError, VerificationError
@@ -98,6 +99,8 @@ def packed(
             remedy="have it fill {out} with the wheel's contents, laid out as in site-packages",
         )
     restamp(tree, package.stamp if not stamp.placeholder else (), cell)
+    for member, data in guard(cell, package, lambda name: (tree / name).exists()).items():
+        write_atomically(tree / member, data)
     try:
         return pack(
             tree,
@@ -148,10 +151,19 @@ def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: 
             where=cell.id,
             remedy="make version, local label and tags agree: {full_version}, tag and manylinux of the package",
         )
+    added = guard(cell, package, set(_members(wheels[0])).__contains__)
     try:
-        return stamp_wheel(wheels[0], staging, stamp, replaced=_disagreeing(wheels[0], package, cell))
+        return stamp_wheel(wheels[0], staging, stamp, replaced=_disagreeing(wheels[0], package, cell) | added)
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+
+
+def _members(wheel: Path) -> list[str]:
+    """Names in a zip archive; none where it is no archive, which `stamp_wheel` says."""
+    if not zipfile.is_zipfile(wheel):
+        return []
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
 
 
 def _disagreeing(wheel: Path, package: Package, cell: Cell) -> dict[str, bytes]:

@@ -154,6 +154,11 @@ class Package(Model):
     source: Origin = Field(default_factory=lambda: Origin(checkout="."), validate_default=True)
     build: Build
     stamp: list[PathInside] = Field([], description="Files inside the wheel that repeat its version or targets.")
+    guard: PathInside | None = Field(
+        None,
+        description="A module that fatwheel puts into the wheel, as mylib/_fits.py: its fits() tells whether the wheel "
+        "holds code for the GPUs that are there.",
+    )
     provided: list[str] = Field(
         [], description="Globs of library names that whatever loads this package brings along: libcudart.so.*."
     )

@@ -297,7 +297,7 @@ def oldest_python():
     return None
 
 
-@pytest.mark.parametrize("script", ["install_wheel.py", "smoke_import.py", "smoke_gpu.py"])
+@pytest.mark.parametrize("script", ["install_wheel.py", "smoke_import.py", "smoke_gpu.py", "fits.py"])
 def test_scripts_start_on_the_oldest_python(script):
     python = oldest_python()
     if python is None:
