@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
+
+_SPELLINGS = ("torch", "cmake", "flashinfer", "nvcc", "dotted")
 
 
 @click.command(help="Write a first matrix.yaml.")
@@ -19,7 +21,7 @@ import click
 @click.option("--cuda", multiple=True, metavar="RELEASE", help="A CUDA release; repeatable  [default: 13.0]")
 @click.option("--arch", multiple=True, type=click.Choice(["x86_64", "aarch64"]), help="Repeatable  [default: both]")
 @click.option("--targets", help="GPU targets, in any spelling.")
-@click.option("--spelling", type=click.Choice(["torch", "cmake", "flashinfer", "nvcc", "dotted"]))
+@click.option("--spelling", type=click.Choice(_SPELLINGS), help="How the sources take targets.")
 @click.option("--layout", type=click.Choice(["family", "provider", "fat"]), default="family", show_default=True)
 @click.option("--repository", metavar="OWNER/REPO", help="Where releases go  [default: of git's origin]")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: take the defaults.")
@@ -47,7 +49,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         raise UsageError(f"{matrix} is there already", remedy="change it by hand, or give --matrix another name")
     ask = _asker(silent=yes or not sys.stdin.isatty())
     project = _project(matrix.parent)
-    spelling = spelling or ask("How the sources take targets (torch, cmake, flashinfer, nvcc, dotted)", "torch")
+    spelling = spelling or ask("How the sources take targets", "torch", _SPELLINGS)
     answers = Answers(
         name=name or ask("Distribution name", project.get("name") or matrix.absolute().parent.name),
         version=version or ask("Version of the first release", project.get("version") or "0.1.0"),
@@ -71,9 +73,14 @@ def command(  # noqa: PLR0917  (click passes them by name)
     click.echo(f"{matrix}: written; next: `fatwheel check`, then `fatwheel plan`")
 
 
-def _asker(*, silent: bool) -> Callable[[str, str], str]:
-    def ask(question: str, default: str) -> str:
-        return default if silent else str(click.prompt(question, default=default, err=True)).strip()
+class _Asker(Protocol):
+    def __call__(self, question: str, default: str, choices: Sequence[str] | None = None) -> str: ...
+
+
+def _asker(*, silent: bool) -> _Asker:
+    def ask(question: str, default: str, choices: Sequence[str] | None = None) -> str:
+        kind = click.Choice(choices) if choices else None
+        return default if silent else str(click.prompt(question, default=default, type=kind, err=True)).strip()
 
     return ask
 

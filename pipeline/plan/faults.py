@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from pipeline.declaration import Declaration
@@ -25,6 +26,7 @@ def faults(declaration: Declaration, everything: Expansion) -> list[Problem]:
     """All of them, each at its place in the file."""
     return [
         *_collisions(declaration, everything),
+        *_owners(declaration, everything),
         *_forms(declaration, everything),
         *_exclusions(declaration, everything),
         *_selections(declaration, everything),
@@ -58,6 +60,26 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
             who = " and ".join([*list(names)[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
             text = f"{who} share the {spoken} {getattr(last.cell, what)}"
             yield declaration.source.problem(("packages", last.place, "name"), text, remedy)
+
+
+def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Distributions that two packages make once their names are filled, and extras that providers have already."""
+    owners: dict[str, int] = {}
+    shared: set[tuple[int, int]] = set()
+    for one in everything.made:
+        first = owners.setdefault(canonicalize_name(one.cell.package), one.place)
+        if first != one.place and (first, one.place) not in shared:
+            shared.add((first, one.place))
+            other = declaration.packages[first].name
+            what = f"{one.cell.package} of {one.cell.id} is a distribution of '{other}' as well"
+            yield declaration.source.problem(("packages", one.place, "name"), what, "rename one of them")
+    taken = {(m.place, m.cell.family) for m in everything.made if m.package.layout == "provider"}
+    for place, package in enumerate(declaration.packages):
+        for extra in package.extras:
+            if (place, extra) in taken:
+                what = f"the extra {extra} is that of the provider {package.name}-{extra}"
+                path: Path = ("packages", place, "extras", extra)
+                yield declaration.source.problem(path, what, "rename it", key=True)
 
 
 def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
@@ -133,25 +155,36 @@ def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Pro
 
 
 def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
-    """Capabilities that a group of cells (one package, CUDA label and CPU; all its families) does not cover."""
+    """Capabilities that cells do not cover together, in all or as far as they are released, though it was promised."""
     source = declaration.source
+    released = {m.cell.id for m in selected(everything, "release", declaration.document.channels.release)[0]}
     for place, promise in enumerate(declaration.document.must_cover):
-        groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for one in everything.made:
-            cell = one.cell
-            if cell.targets and fnmatch.fnmatchcase(cell.id, promise.cells):
-                named = [one.package.name] if len(declaration.packages) > 1 else []
-                axes = [f"{axis}{value}" for axis, value in cell.axes.items()]
-                groups[(*named, str(cell.cuda), str(cell.arch), *axes)] |= set(cell.covers)
+        meant = [m for m in everything.made if m.cell.targets and fnmatch.fnmatchcase(m.cell.id, promise.cells)]
         path: Path = ("must_cover", place)
-        if not groups:
+        if not meant:
             what = f"'{promise.cells}' matches no CUDA cell"
             yield source.problem(
                 (*path, "cells"), what, near(promise.cells, [c.id for c in everything.cells if c.targets])
             )
-        for group, covered in groups.items():
-            missing = [str(c) for c in promise.capabilities if str(c) not in covered]
+        live = _covered(declaration, [m for m in meant if m.cell.id in released])
+        for group, covered in _covered(declaration, meant).items():
+            missing = [c for c in map(str, promise.capabilities) if c not in covered]
             if missing:
-                what = f"{' '.join(group)} was promised to cover {' '.join(missing)}, and does not"
+                what = f"{group} was promised to cover {' '.join(missing)}, and does not"
                 remedy = "declare a target whose machine code runs there, or take the promise back"
                 yield source.problem((*path, "capabilities"), what, remedy)
+            left = [c for c in map(str, promise.capabilities) if c in covered and c not in live.get(group, covered)]
+            if left:
+                what = f"{group} was promised to cover {' '.join(left)}, and the release leaves out the cells that do"
+                remedy = "let the channel select them too, or take the promise back"
+                yield source.problem(("channels", "release", "select"), what, remedy)
+
+
+def _covered(declaration: Declaration, made: list[Made]) -> dict[str, set[str]]:
+    """What each group of cells covers: one package, CUDA label and CPU, and all its families."""
+    groups: dict[str, set[str]] = defaultdict(set)
+    for one in made:
+        named = [one.package.name] if len(declaration.packages) > 1 else []
+        axes = [f"{axis}{value}" for axis, value in one.cell.axes.items()]
+        groups[" ".join([*named, str(one.cell.cuda), str(one.cell.arch), *axes])] |= set(one.cell.covers)
+    return groups

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from pipeline.declaration import Declaration
@@ -14,12 +16,13 @@ from pipeline.declaration.source import Path
 from pipeline.errors import Problem
 from pipeline.plan.expand import Made
 from pipeline.plan.selection import channels
+from pipeline.records.plan import Cell
 from pipeline.targets import KNOWN_CAPABILITIES, Target, runs
 
 
 def lint(declaration: Declaration, made: list[Made]) -> list[Problem]:
     """All of it, for these cells: warnings, that keep nothing from being planned."""
-    found = [*_installs(declaration, made)]
+    found = [*_installs(declaration, made), *_orders(declaration, made), *_needs(declaration)]
     for label, cuda in declaration.document.cuda.items():
         found += _label(declaration, label, cuda)
         for arch, targets in cuda.targets.items():
@@ -47,6 +50,47 @@ def _installs(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
                 f"a plain `pip install {key[1]}` takes +{last} on every machine, whatever its {blind}",
                 "have users name the label, or an index page that holds one of them; install_wheel.py does",
             )
+
+
+def _orders(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
+    """Labels by which pip and uv prefer the older of two versions on one axis: torch29 to torch214."""
+    seen: set[tuple[int, str]] = set()
+    for axis, values in declaration.document.axes.items():
+        if not all(re.fullmatch(r"[0-9]+(\.[0-9]+)*", value) for value in values):
+            continue
+        groups: dict[tuple[object, ...], list[Made]] = {}
+        for one in made:
+            if axis in one.cell.axes and one.cell.local_version and (one.place, axis) not in seen:
+                rest = [value for name, value in one.cell.axes.items() if name != axis]
+                key = (one.place, one.cell.package, one.cell.cuda, one.cell.arch, one.cell.family, *rest)
+                groups.setdefault(key, []).append(one)
+        for group in groups.values():
+            by_value = sorted((m.cell for m in group), key=lambda cell: Version(cell.axes[axis]))
+            place = group[0].place
+            for old, new in pairwise(by_value):
+                if (place, axis) not in seen and _rank(old) > _rank(new):
+                    seen.add((place, axis))
+                    what = (
+                        f"pip and uv prefer +{old.local_version} ({axis} {old.axes[axis]}) to +{new.local_version} "
+                        f"({axis} {new.axes[axis]}): letters and digits together compare as text"
+                    )
+                    remedy = f"write {{{axis}}} for {{{axis}_nodot}} there, whose numbers compare as numbers"
+                    yield declaration.source.problem(("packages", place, "local"), what, remedy)
+
+
+def _rank(cell: Cell) -> Version:
+    return Version(f"0+{cell.local_version}")
+
+
+def _needs(declaration: Declaration) -> Iterator[Problem]:
+    """Packages on PyPI that need others which are not there."""
+    elsewhere = {canonicalize_name(p.name) for p in declaration.packages if p.publish != "pypi"}
+    for place, package in enumerate(declaration.packages):
+        for number, name in enumerate(package.needs):
+            if package.publish == "pypi" and canonicalize_name(name) in elsewhere:
+                what = f"{package.name} goes to PyPI and needs {name}, which does not: a plain install finds no {name}"
+                remedy = "publish it there too, or put it behind an extra"
+                yield declaration.source.problem(("packages", place, "needs", number), what, remedy)
 
 
 def _label(declaration: Declaration, label: str, cuda: Cuda) -> Iterator[Problem]:

@@ -29,7 +29,9 @@ def check_templates(document: Document, package: Package, path: Path, source: So
     names = named | (NAME_FIELDS if "cuda" in package.per else set())
     yield from check_fields(source, (*path, "name"), package.name, named | (names & {"cuda", "cuda_major"}))
     yield from check_fields(source, (*path, "tag"), package.tag, named)
-    yield from check_fields(source, (*path, "local"), package.local or "", names)
+    told = names - ({"family"} if package.layout != "family" else set())  # else all wheels, and their shim, share it
+    told -= {"arch"} if package.layout == "provider" else set()
+    yield from check_fields(source, (*path, "local"), package.local or "", told)
     wishes = [(("build", "requires"), package.build.requires), (("build", "no_deps"), package.build.no_deps)]
     wishes += [(("metadata", "dependencies"), package.metadata.dependencies)]
     wishes += [(("smoke", "requires"), package.smoke.requires)] if package.smoke else []
@@ -44,8 +46,8 @@ def check_templates(document: Document, package: Package, path: Path, source: So
     for key, value in package.build.env.items():
         yield from check_fields(source, (*path, "build", "env", key), value, commands)
     if package.smoke:
-        told = SMOKE_FIELDS | named
+        in_smoke = SMOKE_FIELDS | named
         for place, argument in enumerate(package.smoke.command):
-            yield from check_fields(source, (*path, "smoke", "command", place), argument, told)
+            yield from check_fields(source, (*path, "smoke", "command", place), argument, in_smoke)
         for key, value in package.smoke.env.items():
-            yield from check_fields(source, (*path, "smoke", "env", key), value, told)
+            yield from check_fields(source, (*path, "smoke", "env", key), value, in_smoke)

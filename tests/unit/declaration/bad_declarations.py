@@ -157,6 +157,8 @@ BAD: dict[str, tuple[str, str]] = {
     "label-not-normal": ("    layout: family\n", '    layout: family\n    local: "{cuda}-{family}"\n'),
     "label-of-capitals": ("    layout: family\n", '    layout: family\n    local: "{cuda}.{family}.X"\n'),
     "label-to-pypi": ("    stamp:", "    publish: pypi\n    stamp:"),
+    "label-of-no-family": ("layout: family", 'layout: fat\n    local: "{cuda}.{family}"'),
+    "label-of-a-shim": ("layout: family", 'layout: provider\n    local: "{cuda}.{arch}"'),
     "declared-label-to-pypi": ("    stamp:", '    publish: pypi\n    local: "{cuda}"\n    stamp:'),
     "file-name-twice": ("cp{python_nodot}-cp{python_nodot}", "cp39-abi3"),
     "id-twice": (
@@ -166,8 +168,21 @@ BAD: dict[str, tuple[str, str]] = {
             '    manylinux: "2_28"\n    local: ""'
         ),
     ),
+    "distribution-of-another": (
+        GOOD[GOOD.index("mylib-data") : GOOD.index("    build:\n      kind: tree")],
+        (
+            "mylib-cu13\n    per: []\n    build: {kind: wheel, command: [make]}\n  - name: mylib-cu{cuda_major}\n"
+            "    per: [cuda, arch, python]\n    layout: family\n    tag: cp{python_nodot}-none\n"
+            '    manylinux: "2_28"\n'
+        ),
+    ),
+    "extra-of-a-provider": ("layout: family", "layout: provider\n    extras: {sm90a: [mylib-data]}"),
     # promises, exclusions, runners, channels
     "broken-promise": (_CU130, '["8.0", 12.0f]'),
+    "promise-not-released": (
+        "release: {repository: example/mylib,",
+        'release: {select: ["cu130-*-sm12x-*", mylib-data, "cu128-*"], repository: example/mylib,',
+    ),
     "promise-of-a-suffix": ("capabilities: 8.0 8.6 9.0", "capabilities: 8.0 9.0a"),
     "promise-of-nobody": ("  - capabilities: 8.0 8.6 9.0", "  - {cells: cu131-*, capabilities: 8.0 8.6}"),
     "exclusion-of-nothing": ('"cu128-*-python3.12"', '"cu127-*"'),

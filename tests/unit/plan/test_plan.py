@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from pipeline.declaration import load, parse
-from pipeline.errors import UsageError
+from pipeline.errors import DeclarationError, UsageError
 from pipeline.plan import cell, make_plan, warnings
 from pipeline.plan.resume import missing
 from pipeline.records.plan import Plan
@@ -214,3 +214,45 @@ def test_compression_on_cuda_12_and_partial_immutable_releases_are_noted(tmp_pat
         "11: cu129: compressed machine code of CUDA 12 needs a driver of 550.54.14 or later, else 525 is enough",
         "17: release: a partial release of an immutable repository stays partial; nothing can be added later",
     ]
+
+
+def test_labels_by_which_pip_prefers_an_older_axis_are_noted(tmp_path):
+    text = EXAMPLES["torch"].read_text().replace('torch: ["2.13", "2.14"]', 'torch: ["2.9", "2.14"]')
+    assert not any("prefer" in note for note in notes(parse(text, tmp_path / "matrix.yaml")))
+    found = warnings(parse(text.replace("{cuda}torch{torch}", "{cuda}torch{torch_nodot}"), tmp_path / "matrix.yaml"))
+    assert [(p.line, p.what, p.remedy) for p in found if "prefer" in p.what] == [
+        (
+            15,
+            (
+                "pip and uv prefer +cu130torch29 (torch 2.9) to +cu130torch214 (torch 2.14): letters and digits "
+                "together compare as text"
+            ),
+            "write {torch} for {torch_nodot} there, whose numbers compare as numbers",
+        )
+    ]
+
+
+def test_a_package_on_pypi_that_needs_one_that_is_not_there_is_noted(tmp_path):
+    text = EXAMPLES["flashinfer-providers"].read_text()
+    needing = text.replace("needs: [flashinfer-cubin]", "needs: [flashinfer-cubin, flashinfer-jit-cache]")
+    assert not any("PyPI" in note for note in notes(parse(text, tmp_path / "matrix.yaml")))
+    assert [note for note in notes(parse(needing, tmp_path / "matrix.yaml")) if "PyPI" in note] == [
+        (
+            "45: flashinfer-python goes to PyPI and needs flashinfer-jit-cache, which does not: a plain install finds "
+            "no flashinfer-jit-cache"
+        )
+    ]
+
+
+def test_promises_are_for_what_is_released_and_not_for_what_only_nightlies_have(tmp_path):
+    more = """\
+must_cover: [{capabilities: 8.0 12.0}]
+channels:
+  release: {}
+  nightly: {select: ['*-sm9x'], tag: '{date}'}
+"""
+    assert ids(make_plan(one(tmp_path, more), "nightly")) == ["cu130-x86_64-sm9x", "cu130-aarch64-sm9x"]
+    more = more.replace("release: {}", "release: {select: ['*-x86_64-*']}")
+    assert ids(make_plan(one(tmp_path, more))) == ["cu130-x86_64-sm9x", "cu130-x86_64-sm12x"]
+    with pytest.raises(DeclarationError, match=r"promised to cover 12\.0, and the release leaves out"):
+        make_plan(one(tmp_path, more.replace("'*-x86_64-*'", "'*-x86_64-sm9x'")))
