@@ -326,7 +326,7 @@ def test_an_unknown_repository_is_an_answer(files: list[Path]) -> None:
 
 def test_a_killed_run_resumes_from_its_record(tmp_path: Path) -> None:
     """SIGKILL while an asset is on its way: the next run sends what is missing, and nothing twice."""
-    files = make_files(tmp_path / "dist", {f"f{n}.bin": 600_000 + n for n in range(6)})
+    files = make_files(tmp_path / "dist", {f"f{n}.bin": 600_000 + n for n in range(30)})
     with Site() as fake:
         environment = os.environ | {"GITHUB_TOKEN": "secret-token", "GITHUB_API_URL": fake.api_url, "GITHUB_SHA": ""}
         environment.pop("GITHUB_ACTIONS", None)
