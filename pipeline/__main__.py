@@ -31,6 +31,7 @@ VERBS: dict[str, str] = {
     "index": "Write the index of what a store's published releases hold.",
     "yank": "Mark files of an index as yanked: nobody gets them who does not name them.",
     "unyank": "Take yanking back.",
+    "variants": "Make wheel variants (PEP 817, 825: drafts) of wheels that fatwheel built.",
     "report": "Hold wheels against their size limit, and see the limit coming.",
     "rehearse": "Run the whole line on this machine.",
     "generate": "Write the GitHub Actions workflows of a declaration.",

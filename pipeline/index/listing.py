@@ -87,12 +87,14 @@ def read_store(store: ReadableStore, link: Link, known: Known, before: Before | 
             known.keep_reading(release_id, mark, reading)
     found.problems += [f"{name}: nothing of that name is published" for name in sorted(before.replaced - set(rows))]
     ordered = in_order(rows.values())
-    wheels = [row for row in ordered if row.file.endswith(".whl")]
+    plain = [row for row in ordered if row.variant is None]
+    wheels = [row for row in plain if row.file.endswith(".whl")]
     absent = [one for one in found.absent if one.file not in rows]
     return Listing(
         Index(
             wheels=wheels,
-            sdists=[row for row in ordered if not row.file.endswith(".whl")],
+            sdists=[row for row in plain if not row.file.endswith(".whl")],
+            variants=[row for row in ordered if row.variant is not None],
             absent=absent,
             missing=missing(wheels, found.planned, (one.file for one in absent)),
         ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.index import IndexedFile
@@ -19,6 +19,9 @@ SDIST = ".tar.gz"
 
 # The CUDA label may have more behind it, as in the old form +cu124torch2.4; the family is a segment of its own.
 _CUDA = re.compile(r"(cu\d{2,4})(?!\d)")
+_VARIANTS = "-variants.json"
+# A label after the three tags (PEP 825). A build number, which starts with a digit, stands before them.
+_VARIANT = re.compile(r"([^-]+-[^-]+(?:-\d[^-]*)?-(?:cp|py|pp)\d[^-]*-[^-]+-[^-]+)-([0-9a-z_.]+)\.whl")
 _FAMILY = re.compile(r"sm\d{1,3}[afx]?")
 
 
@@ -32,6 +35,7 @@ class FileName:
     cuda: str | None = None
     family: str | None = None
     arch: str | None = None
+    variant: str | None = None  # of a wheel variant, its label; of the file that describes some, empty
 
     @property
     def nightly(self) -> bool:
@@ -85,8 +89,18 @@ def parse_name(file: str) -> FileName | None:
         except InvalidSdistFilename:
             return None
         return _checked(FileName(file, canonicalize_name(name), version))
+    if file.endswith(_VARIANTS):
+        project, _, described = file.removesuffix(_VARIANTS).partition("-")
+        try:
+            return _checked(FileName(file, canonicalize_name(project), Version(described), variant=""))
+        except InvalidVersion:
+            return None
     if not file.endswith(".whl"):
         return None
+    match = _VARIANT.fullmatch(file)
+    if match:
+        plain = parse_name(f"{match[1]}.whl")
+        return plain and replace(plain, file=file, variant=match[2])
     try:
         parsed = WheelName.parse(file)
     except UsageError as error:

@@ -75,6 +75,7 @@ class Shelf:
             metadata_sha256=metadata_sha256,
             placeholder=bool(facts and facts.placeholder),
             slice=facts and facts.slice,
+            variant=name.variant,
             proof=_proof(about.smoke) if about and about.smoke else None,
         )
 

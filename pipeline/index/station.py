@@ -47,7 +47,7 @@ def make_index(
     output = output.resolve()
     with locked(output):
         had = read_index(output) or Index(wheels=[])
-        rows = [*had.wheels, *had.sdists]
+        rows = [*had.wheels, *had.sdists, *had.variants]
         state = read_state(output)
         names = {row.file for row in rows} | set(state.digests)
         replaced = frozenset(
@@ -101,7 +101,7 @@ def read_state(output: Path) -> IndexState:
 
 def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, bytes]:
     """All files of the index by relative path."""
-    pages = simple_pages([*index.wheels, *index.sdists])
+    pages = simple_pages([*index.wheels, *index.sdists, *index.variants])
     kept = {STATE: state.to_json().encode()} if state and state != IndexState() else {}
     return (
         pages

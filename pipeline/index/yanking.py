@@ -39,7 +39,7 @@ def _marked(output: Path, what: Sequence[str], reason: str | None) -> YankReport
             raise UsageError(
                 "there is no index.json", where=str(output), remedy="give the folder that `fatwheel index` wrote"
             )
-        rows = [*index.wheels, *index.sdists]
+        rows = [*index.wheels, *index.sdists, *index.variants]
         named = _named(rows, what) if reason is not None else _named([r for r in rows if r.file in state.yanked], what)
         marks = {file: reason for file in named if reason is not None}
         kept = {file: why for file, why in state.yanked.items() if file not in named}
@@ -56,7 +56,7 @@ def _with(index: Index, yanked: dict[str, str]) -> Index:
     def marked(rows: list[IndexedFile]) -> list[IndexedFile]:
         return [row.model_copy(update={"yanked": yanked.get(row.file)}) for row in rows]
 
-    return index.model_copy(update={"wheels": marked(index.wheels), "sdists": marked(index.sdists)})
+    return index.model_copy(update={kind: marked(getattr(index, kind)) for kind in ("wheels", "sdists", "variants")})
 
 
 def _named(rows: Sequence[IndexedFile], what: Sequence[str]) -> set[str]:

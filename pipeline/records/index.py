@@ -42,6 +42,7 @@ class IndexedFile(Record):
     placeholder: bool = False  # made by a fake build: no code in it
     slice: list[str] | None = None  # modules of a partial build
     proof: Proof | None = None
+    variant: str | None = None  # of a wheel variant, its label; empty for the file that describes some
     yanked: str | None = None  # the reason, which may be empty; null for a file that is not yanked
 
 
@@ -79,6 +80,7 @@ class Index(Record):
     version: int = 1
     wheels: list[IndexedFile]
     sdists: list[IndexedFile] = []
+    variants: list[IndexedFile] = []  # wheel variants (PEP 825, a draft) and what describes them
     absent: list[NotPublished] = []
     missing: list[Missing] = []
 
