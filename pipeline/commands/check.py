@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 @json_option
 def command(matrix: Path, as_json: bool) -> None:
     """Ends with 0, 2 (mistakes in the declaration) or 3 (a generated file that differs)."""
-    from pipeline.declaration import load
-    from pipeline.errors import PipelineError
+    from pipeline.declaration import read
+    from pipeline.errors import DeclarationError, PipelineError
+    from pipeline.plan import every_problem
 
     failure: PipelineError | None = None
     notes: list[Problem] = []
     summary = ""
     try:
-        declaration = load(matrix)
-        summary, notes, failure = _judge(declaration)
+        reading = read(matrix)
+        if wrong := every_problem(reading):
+            raise DeclarationError(tuple(wrong))
+        summary, notes, failure = _judge(reading.checked())
     except PipelineError as error:
         failure = error
     if as_json:
@@ -43,15 +46,12 @@ def command(matrix: Path, as_json: bool) -> None:
 
 
 def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError | None]:
-    """What is declared, in a line; notes; and drift. Raises the mistakes that keep it from being planned."""
+    """What a sound declaration declares, in a line; notes; and drift."""
     from pipeline.declaration.schema import drift
-    from pipeline.errors import DeclarationError, DriftError
-    from pipeline.plan import channels, make_plan, problems, warnings
+    from pipeline.errors import DriftError
+    from pipeline.plan import channels, make_plan, warnings
     from pipeline.workflows import drift as workflow_drift
 
-    wrong = problems(declaration)
-    if wrong:
-        raise DeclarationError(tuple(wrong))
     counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
     names = ", ".join(package.name for package in declaration.packages)
     summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"

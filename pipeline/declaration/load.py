@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -15,9 +16,35 @@ from pipeline.declaration.text import decode, printable
 from pipeline.declaration.tree import Disk, Tree
 from pipeline.errors import DeclarationError, Problem, UsageError
 
+_UNKNOWN = "0"  # stands for a version that is missing or wrong, which is a problem then
+
 
 def load(path: Path) -> Declaration:
     """A checked declaration. Raises `DeclarationError` with all that is wrong, `UsageError` without such a file."""
+    return read(path).checked()
+
+
+def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
+    """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
+    return examine(text, path, tree).checked()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file holds as far as it can be made out (None if it cannot), and what is wrong with it."""
+
+    declaration: Declaration | None
+    problems: tuple[Problem, ...]
+
+    def checked(self) -> Declaration:
+        """The declaration. Raises `DeclarationError` if anything is wrong with it."""
+        if self.problems or self.declaration is None:
+            raise DeclarationError(self.problems)
+        return self.declaration
+
+
+def read(path: Path) -> Reading:
+    """A file, right or wrong. Raises `UsageError` if it is not there."""
     try:
         text = decode(path.read_bytes(), str(path))
     except FileNotFoundError:
@@ -27,39 +54,37 @@ def load(path: Path) -> Declaration:
     except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {why}", remedy="give --matrix FILE") from None
-    if isinstance(text, Problem):
-        raise DeclarationError((text,))
-    return parse(text, path)
+    return Reading(None, (text,)) if isinstance(text, Problem) else examine(text, path)
 
 
-def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
-    """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
+def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:
+    """Text, right or wrong, with ``tree`` around it."""
     tree = tree or Disk(path.parent)
     source = read_yaml(text, str(path))
     if source.value is None:
-        raise DeclarationError(tuple(source.problems) or (Problem(str(path), 1, 1, "the file is empty"),))
+        return Reading(None, tuple(source.problems) or (Problem(str(path), 1, 1, "the file is empty"),))
     document, rest, found, broken = validate(source)
     root = source.mark(())
-    problems = _beyond(source.problems, found, root)
-    if document is not None:
-        problems = _beyond(problems, check(document, rest, tree, broken), root)
-    version = document.version if document else None
-    if document and document.version_file and tree.is_file(document.version_file):
+    problems = beyond(source.problems, found, root)
+    if document is None:
+        return Reading(None, tuple(problems))
+    problems = beyond(problems, check(document, rest, tree, broken), root)
+    version = document.version
+    if document.version_file and tree.is_file(document.version_file):
         try:
             version = read_version(tree, document.version_file)
         except UsageError as error:
             problems.append(source.problem(("version_file",), error.what, error.remedy))
-    if document and version:
+    if version:
         problems += check_versions(document, version, rest)
-    if problems or document is None or version is None:
-        raise DeclarationError(tuple(problems))
-    return Declaration(path, document, source, version)
+    return Reading(Declaration(path, document, rest, version or _UNKNOWN), tuple(problems))
 
 
-def _beyond(earlier: list[Problem], later: Iterable[Problem], root: Mark) -> list[Problem]:
+def beyond(earlier: Iterable[Problem], later: Iterable[Problem], root: Mark) -> list[Problem]:
     """Both, without what a later pass says of a place that an earlier one has found wrong already."""
-    seen = {(p.line, p.column) for p in earlier} - {(root.line, root.column)}
-    return [*earlier, *(p for p in later if (p.line, p.column) not in seen)]
+    known = list(earlier)
+    seen = {(p.line, p.column) for p in known} - {(root.line, root.column)}
+    return [*known, *(p for p in later if (p.line, p.column) not in seen)]
 
 
 def read_version(tree: Tree, file: str) -> str:

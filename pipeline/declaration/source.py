@@ -71,6 +71,12 @@ class Source:
             return Problem(self.file, mark.line, mark.column + mark.lead + part[0], what, part[1], remedy)
         return Problem(self.file, mark.line, mark.column, what, part[1] if part else mark.text, remedy)
 
+    def section(self, problem: Problem) -> str | None:
+        """The key of the whole file under which a problem stands, if any."""
+        here = problem.line, problem.column
+        begun = [(m.line, m.column, str(path[0])) for path, m in self.keys.items() if len(path) == 1]
+        return max((one for one in begun if one[:2] <= here), default=(0, 0, None))[2]
+
     def at(self, path: Path) -> Any:
         """The plain value at a path, or None."""
         value = self.value

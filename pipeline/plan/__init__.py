@@ -1,5 +1,14 @@
 """Declaration, channel and selection -> the plan that every station works from."""
 
-from pipeline.plan.planner import all_cells, cell, channels, make_plan, problems, unknown_cell, warnings
+from pipeline.plan.planner import (
+    all_cells,
+    cell,
+    channels,
+    every_problem,
+    make_plan,
+    problems,
+    unknown_cell,
+    warnings,
+)
 
-__all__ = ["all_cells", "cell", "channels", "make_plan", "problems", "unknown_cell", "warnings"]
+__all__ = ["all_cells", "cell", "channels", "every_problem", "make_plan", "problems", "unknown_cell", "warnings"]

@@ -7,7 +7,9 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterator
 
-from pipeline.declaration import Declaration
+from pipeline.declaration import Declaration, Reading
+from pipeline.declaration.load import beyond
+from pipeline.declaration.model import Document
 from pipeline.declaration.templates import fill
 from pipeline.errors import DeclarationError, Problem, UsageError
 from pipeline.plan.expand import Made, expand
@@ -23,6 +25,7 @@ __all__ = [
     "all_cells",
     "cell",
     "channels",
+    "every_problem",
     "make_plan",
     "problems",
     "unknown_cell",
@@ -100,6 +103,23 @@ def all_cells(declaration: Declaration, channel: str | None = None, date: dt.dat
 def problems(declaration: Declaration) -> list[Problem]:
     """Everything that keeps any channel of a declaration from being planned."""
     return faults(declaration, expand(declaration, declaration.version))
+
+
+# What cells follow from: where one of these has a mistake, what its plans lack is no mistake of its own.
+_CELLS_FOLLOW = frozenset({"packages", "cuda", "families", "axes", "exclude"})
+_KNOWN = frozenset(Document.model_fields)  # and below any other key may stand what was meant for one of these
+
+
+def every_problem(reading: Reading) -> list[Problem]:
+    """What is wrong with a file, and with its plans as far as they can be judged beside that."""
+    found = list(reading.problems)
+    if reading.declaration is None:
+        return found
+    source = reading.declaration.source
+    sections = {source.section(problem) for problem in found}
+    if sections & _CELLS_FOLLOW or sections - _KNOWN:
+        return found
+    return beyond(found, problems(reading.declaration), source.mark(()))
 
 
 def warnings(declaration: Declaration) -> list[Problem]:

@@ -8,10 +8,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.declaration import parse
+from pipeline.declaration.load import examine
 from pipeline.declaration.source import read_yaml
 from pipeline.errors import DeclarationError, UsageError
-from pipeline.plan import channels, make_plan
+from pipeline.plan import channels, every_problem, make_plan
 from tests.unit.declaration.bad_declarations import GOOD
 from tests.unit.plan.matrices import EXAMPLES, ROOT
 
@@ -76,8 +76,11 @@ def damaged(draw):
 
 def judged(text):
     """Plans every channel; the mistakes that it is refused for."""
+    reading = examine(text, PATH)
+    if reading.problems:
+        return DeclarationError(tuple(every_problem(reading))).problems
     try:
-        declaration = parse(text, PATH)
+        declaration = reading.checked()
         for channel in channels(declaration):
             make_plan(declaration, channel).to_json()
     except DeclarationError as error:

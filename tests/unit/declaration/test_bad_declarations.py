@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.declaration import load, parse
+from pipeline.declaration.load import examine
 from pipeline.errors import DeclarationError, UsageError
-from pipeline.plan import make_plan, problems
+from pipeline.plan import every_problem, make_plan
 from tests.golden import FOLDER
 from tests.unit.declaration.bad_declarations import BAD, GOOD, broken
 
@@ -18,11 +19,8 @@ FILE = FOLDER / "bad_declarations.txt"
 def answer(text: str, folder: Path) -> str:
     """What `fatwheel check` says of a declaration: all problems, with the file called matrix.yaml."""
     path = folder / "matrix.yaml"
-    try:
-        found = problems(parse(text, path))
-        error = DeclarationError(tuple(found)) if found else None
-    except DeclarationError as refused:
-        error = refused
+    found = every_problem(examine(text, path))
+    error = DeclarationError(tuple(found)) if found else None
     return str(error or "nothing is wrong").replace(str(path), "matrix.yaml") + "\n"
 
 
@@ -63,6 +61,25 @@ def test_a_token_in_the_place_of_a_name_is_never_repeated(answers, tmp_path):
     with pytest.raises(DeclarationError) as caught:
         parse(broken("secret-with-its-value"), tmp_path / "matrix.yaml")
     assert all("ghp_" not in f"{p.what}{p.text}{p.remedy}" for p in caught.value.problems)
+
+
+def test_the_mistakes_of_plans_are_said_beside_those_of_form(tmp_path):
+    """A number without quotes, a token, and two that only a plan shows: all in one run."""
+    text = (
+        GOOD.replace('"1.2.0"\nnext', "1.20\nnext")
+        .replace("TOKEN}", "ghp_0123}")
+        .replace("capabilities: 8.0 8.6 9.0", "capabilities: 8.0 10.3 9.0")
+        .replace('["cu130-*", mylib-data]', "[cu131-*]")
+    )
+    places = [line.split(": ")[0] for line in answer(text, tmp_path).splitlines() if line.startswith("matrix.yaml:")]
+    assert places == ["matrix.yaml:1:10", *["matrix.yaml:40:19"] * 3, "matrix.yaml:46:26", "matrix.yaml:50:22"]
+
+
+def test_what_follows_from_a_mistake_is_not_said_as_well(tmp_path):
+    """Targets that cannot be read break a promise, and empty a selection: the targets are what is wrong."""
+    text = broken("no-target").replace("runners:", "machines:")
+    assert "3 problems" not in answer(text, tmp_path)
+    assert "promised" not in answer(text, tmp_path)
 
 
 # -- files that are no text -----------------------------------------------------------------------------------------
