@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--path", "folder", default=".", show_default=True, help="The folder in it.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write it to this folder instead.")
 @click.option("--base-url", metavar="URL", help="As in index.")
+@click.option("--replace", multiple=True, metavar="NAME", help="As in index; repeatable.")
 @click.option("--retire", "channel", metavar="CHANNEL", help="Leave out what the channel's retention will remove.")
 @optional_matrix_option
 @json_option
@@ -33,6 +34,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     folder: str,
     output: Path | None,
     base_url: str | None,
+    replace: tuple[str, ...],
     channel: str | None,
     matrix: Path | None,
     as_json: bool,
@@ -55,12 +57,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
         if channel and matrix:
             store = store.without(_retired(store, matrix, channel))
         if output:
-            reports.append(make_index(store, output, base_url))
+            reports.append(make_index(store, output, base_url, replace=replace))
             where = str(output)
         else:
             where = _pushed(
                 str(repository), branch, folder, ", ".join(specs),
-                lambda place: reports.append(make_index(store, place, base_url)),
+                lambda place: reports.append(make_index(store, place, base_url, replace=replace)),
             )  # fmt: skip
     except StoreFailure as failure:
         raise ReleaseRefused(failure.what, where=store.spec, remedy=failure.remedy) from failure
