@@ -51,13 +51,13 @@ def loads(target: Target, capability: Capability, release: str) -> bool:
     It never crosses majors. A plain target serves its own minor and higher ones, ``f`` its family, ``a`` one
     capability. Tegra devices take code for exactly themselves, and nobody else takes theirs.
     """
-    if not target.has_sass:
+    if target.major != capability.major or not target.has_sass:
         return False
     if target.suffix == "a" or capability in TEGRA or target.capability in TEGRA:
         return target.capability == capability
     if target.suffix == "f":
         return capability in family_members(target, release)
-    return target.major == capability.major and target.minor <= capability.minor
+    return target.minor <= capability.minor
 
 
 def jits(target: Target, capability: Capability, release: str) -> bool:
