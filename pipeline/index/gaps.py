@@ -28,9 +28,12 @@ def missing(
     """
     there = {row.file for row in wheels} | set(explained)
     told = {(one.project, tag) for tag, plan in plans.items() for one in plan}
-    versions: _Wheels = defaultdict(list)
+    by_text: dict[tuple[str, str], list[IndexedFile]] = defaultdict(list)
     for row in wheels:
-        versions[row.project, public(row.version)].append(row)
+        by_text[row.project, row.version.partition("+")[0]].append(row)
+    versions: _Wheels = defaultdict(list)
+    for (project, text), rows in by_text.items():
+        versions[project, public(text)] += rows
     found = [one for plan in plans.values() for one in plan if one.file not in there]
     guessed = {key: rows for key, rows in versions.items() if not any((row.project, row.tag) in told for row in rows)}
     for (project, version), rows in guessed.items():

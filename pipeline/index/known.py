@@ -61,7 +61,7 @@ class Known:
         if self._releases:
             for row in rows:
                 self._by_tag[row.tag].append(row)
-        self._told: dict[str, Inside] | None = None
+        self._told: dict[str, IndexedFile] | None = None
         self._files: _Files | None = None
 
     def reading(self, release_id: str, tag: str, mark: str | None) -> Reading | None:
@@ -113,12 +113,11 @@ class Known:
             self._files.inside[sha256] = inside
             return inside
         if self._told is None:
-            self._told = {
-                row.metadata_sha256: Inside(row.project, row.version, row.requires_python, row.requires_dist)
-                for row in self._rows
-                if row.metadata_sha256 and "requires_dist" in row.model_fields_set
-            }
-        return self._told.get(sha256)
+            self._told = {row.metadata_sha256: row for row in self._rows if row.metadata_sha256}
+        row = self._told.get(sha256)
+        if row is None or "requires_dist" not in row.model_fields_set:
+            return None
+        return Inside(row.project, row.version, row.requires_python, row.requires_dist)
 
     def keep_inside(self, sha256: str, inside: Inside) -> None:
         """Note what a file said."""

@@ -122,6 +122,8 @@ def _settled(
             digests[file] = chosen.sha256
         return chosen
     fixed = before.state.digests.get(file)
+    if fixed is None and len(held) == 1 and before.digests.get(file, held[0].sha256) == held[0].sha256:
+        return held[0]
     first = fixed or before.digests.get(file) or held[0].sha256
     place = next((place for place, row in enumerate(held) if row.sha256 == first), None)
     later = held if place is None else held[place:]

@@ -65,9 +65,10 @@ def public(version: str) -> Version:
 
 def in_order(rows: Iterable[IndexedFile]) -> list[IndexedFile]:
     """Rows by project, version and file name."""
-    held = list(rows)
-    ranks = {version: rank for rank, version in enumerate(sorted({public(row.version) for row in held}))}
-    return sorted(held, key=lambda row: (row.project, ranks[public(row.version)], row.file))
+    held = [(row.version.partition("+")[0], row) for row in rows]
+    ordered = sorted(sorted({text for text, _ in held}), key=public)  # 1.0 and 1.0.0 are equal: by their texts
+    ranks = {text: rank for rank, text in enumerate(ordered)}
+    return [row for _, row in sorted(held, key=lambda one: (one[1].project, ranks[one[0]], one[1].file))]
 
 
 def pages_of(row: IndexedFile) -> tuple[str, ...]:
