@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from pipeline.declaration.checks import check, check_versions
 from pipeline.declaration.declaration import Declaration
@@ -95,7 +95,7 @@ def read_version(tree: Tree, file: str) -> str:
         raise UsageError(f"{file} cannot be read as UTF-8 text", remedy="let it hold 0.6.13 and no more") from None
     try:
         version = Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
         shown = printable(text if len(text) < 40 else f"{text[:40]}...")
         raise UsageError(f"{file} holds '{shown}', which is no version", remedy="write 0.6.13 and no more") from None
     if version.local:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pipeline.declaration.lists import read_capabilities, read_targets, wrong
@@ -38,7 +38,7 @@ def _release(value: str) -> str:
 def _version(value: str) -> str:
     try:
         version = Version(value)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
         raise wrong(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
     if version.local:
         raise wrong(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
@@ -112,7 +112,7 @@ Secret = Annotated[str, AfterValidator(_secret), WithJsonSchema({"type": "string
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 _axis_name = Pattern(r"[a-z][a-z0-9_]*", "a name for an axis", "use small letters, digits and _")
-_axis_value = Pattern(r"[A-Za-z0-9][A-Za-z0-9._]*", "a value of an axis", "use letters, digits, . and _")
+_axis_value = Pattern(r"[A-Za-z0-9][A-Za-z0-9._]{0,63}", "a value of an axis", "use up to 64 letters, digits, . and _")
 _label = Pattern(r"[a-z][a-z0-9]*", "a label", "use small letters and digits, like cu130 or sm9x")
 _prefix = Pattern(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "the beginning of an id", "use small letters, digits and -")
 _repository = Pattern(rf"{_NAME}/{_NAME}", "a repository", "write it like OWNER/REPO")

@@ -8,13 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from pipeline.declaration import Declaration
 from pipeline.declaration.source import Path
 from pipeline.errors import Problem
 from pipeline.plan.expand import Expansion, Made
 from pipeline.plan.selection import channels, matches, near, selected
+
+# What file systems take, 255 bytes, less what is put around the name of a wheel: .X.whl.build.json, a random part.
+_LONGEST_NAME = 230
 
 # The most jobs that one GitHub Actions matrix may hold.
 MATRIX_JOBS = 256
@@ -83,7 +86,7 @@ def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Problem
 
 
 def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
-    """Labels that are not in normal form, labels on the way to PyPI, Python tags that are none, packages of no cell."""
+    """Labels not in normal form or on the way to PyPI, names too long, tags that are none, packages without a cell."""
     source = declaration.source
     seen: set[tuple[str, int]] = set()
     for one in everything.made:
@@ -100,6 +103,10 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
             seen.add(("pypi", one.place))
             what = f"PyPI takes no wheel with a local label, and {one.cell.id} has +{local}"
             yield source.problem((*path, "publish"), what, 'write local: "", or publish: store')
+        if len(one.cell.wheel) > _LONGEST_NAME and ("length", one.place) not in seen:
+            seen.add(("length", one.place))
+            what = f"a file name of {len(one.cell.wheel)} characters is longer than file systems take: {one.cell.wheel}"
+            yield source.problem((*path, "name"), what, f"shorten it to {_LONGEST_NAME}")
         if one.cell.wheel.endswith(".whl") and not _PYTHON_TAG.fullmatch(tag) and ("tag", one.place) not in seen:
             seen.add(("tag", one.place))
             dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
@@ -114,7 +121,7 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
 def _normal_label(local: str) -> str | None:
     try:
         return Version(f"0+{local}").local
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
         return None
 
 

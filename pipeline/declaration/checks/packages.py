@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from packaging.utils import InvalidName, canonicalize_name
@@ -19,6 +20,8 @@ from pipeline.targets import Target, render, toolkit
 # An axis may be called python: in commands, {python} is then the interpreter of that version.
 _RESERVED: frozenset[str] = (COMMAND_FIELDS | NAME_FIELDS | {"target"}) - {"python"}
 
+_MANY = 10_000  # cells of one package; GitHub takes 256 jobs in one matrix
+
 
 def check_axes(document: Document, source: Source, broken: frozenset[str]) -> Iterator[Problem]:
     """Further axes: their names, their values, and whether anything is built over them."""
@@ -26,7 +29,7 @@ def check_axes(document: Document, source: Source, broken: frozenset[str]) -> It
         if name in _RESERVED:
             yield source.problem(("axes", name), f"'{name}' is a name that fatwheel uses itself", "rename it", key=True)
             continue
-        if not values:
+        if not values and "axes" not in broken:
             yield source.problem(("axes", name), f"the axis {name} has no values", "name at least one")
         for place, value in enumerate(values):
             if value in values[:place]:
@@ -66,6 +69,7 @@ def check_package(
 ) -> Iterator[Problem]:
     """One package: its axes, its origin, its templates, and whether its variable can say every target."""
     yield from _per(document, package, path, source, broken)
+    yield from _many(document, package, path, source)
     yield from _layout(document, package, path, source, broken)
     try:
         canonicalize_name(package.name.replace("{", "").replace("}", ""), validate=True)
@@ -105,6 +109,16 @@ def _per(document: Document, package: Package, path: Path, source: Source, broke
     ):
         remedy = "add runners.build with a label for each"
         yield source.problem((*path, "per"), "no CPU architecture is declared", remedy)
+
+
+def _many(document: Document, package: Package, path: Path, source: Source) -> Iterator[Problem]:
+    """Axes whose product nobody means: it would be long in the making, and no matrix of jobs takes it."""
+    count = math.prod(len(values) for name, values in document.axes.items() if name in package.per)
+    if "cuda" in package.per:
+        count *= sum(len(cuda.targets) for cuda in document.cuda.values())
+    if count > _MANY:
+        what = f"the axes of {package.name} make {count} cells or more"
+        yield source.problem((*path, "per"), what, "take axes or values out, or divide it over declarations")
 
 
 def _layout(

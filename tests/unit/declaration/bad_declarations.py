@@ -133,6 +133,8 @@ BAD: dict[str, tuple[str, str]] = {
     "reserved-axis": ("  python: [", '  family: ["a"]\n  python: ['),
     "axis-value-twice": ('["3.11", "3.12"]', '["3.11", "3.11"]'),
     "axis-without-package": ("  python: [", '  torch: ["2.14"]\n  python: ['),
+    "axes-without-end": ("  python: [", "  python: [" + ", ".join(f'"3.{n}"' for n in range(100, 5200)) + ", "),
+    "axis-value-without-end": ('["3.11", "3.12"]', '["3.11", "' + "9" * 5000 + '"]'),
     "axis-value-form": ('["3.11", "3.12"]', '["3.11", "3-12"]'),
     "no-layout": ("    layout: family\n", ""),
     "no-glibc-floor": ('    manylinux: "2_28"\n', ""),
@@ -156,6 +158,8 @@ BAD: dict[str, tuple[str, str]] = {
     # names
     "label-not-normal": ("    layout: family\n", '    layout: family\n    local: "{cuda}-{family}"\n'),
     "label-of-capitals": ("    layout: family\n", '    layout: family\n    local: "{cuda}.{family}.X"\n'),
+    "label-without-end": ("    layout: family\n", '    layout: family\n    local: "{cuda}.' + "9" * 5000 + '"\n'),
+    "name-too-long": ("  - name: mylib\n", f"  - name: mylib{'-of-mine' * 25}\n"),
     "label-to-pypi": ("    stamp:", "    publish: pypi\n    stamp:"),
     "label-of-no-family": ("layout: family", 'layout: fat\n    local: "{cuda}.{family}"'),
     "label-of-a-shim": ("layout: family", 'layout: provider\n    local: "{cuda}.{arch}"'),
@@ -209,6 +213,7 @@ BAD: dict[str, tuple[str, str]] = {
     # versions
     "version-with-label": ('"1.2.0"\nnext', '"1.2.0+cu130"\nnext'),
     "no-version": ('"1.2.0"\nnext', '"1.2.x"\nnext'),
+    "version-without-end": ('"1.2.0"\nnext', '"1.' + "9" * 5000 + '"\nnext'),
     "next-not-later": ('"1.3.0"', '"1.2.0"'),
     "nightlies-before-the-release": (
         'version: "1.2.0"\nnext_version: "1.3.0"',

@@ -119,7 +119,7 @@ def test_paths_that_lead_to_no_file_are_usage_errors(tmp_path):
             load(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"1.0\n2.0\n", b"\xff\xfe1\x000", b"1.0+cu130", b"x" * 1000])
+@pytest.mark.parametrize("content", [b"", b"1.0\n2.0\n", b"\xff\xfe1\x000", b"1.0+cu130", b"x" * 1000, b"9" * 5000])
 def test_a_version_file_of_anything_else_is_named(content, tmp_path):
     (tmp_path / "VERSION").write_bytes(content)
     text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
