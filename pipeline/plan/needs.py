@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,13 +55,32 @@ def _met(one: Made, names: list[str], pool: list[Made], unmet: dict[Unmet, None]
 
 
 def _providers(shim: Cell, cells: list[Cell]) -> Iterator[tuple[str, str]]:
-    """Extra and requirement for each provider of a shim; a marker where not every CPU architecture has it."""
+    """Extra and requirement for each provider of a shim; a marker where not every CPU and Python has it."""
     own = [c for c in cells if c.cuda == shim.cuda and shim.axes.items() <= c.axes.items()]
-    arches = {c.arch for c in own}
     for family in dict.fromkeys(c.family or "" for c in own):
         same = [c for c in own if c.family == family]
-        marker = "" if {c.arch for c in same} == arches else f" ; platform_machine == '{same[0].arch}'"
-        yield family, f"{same[0].package}=={same[0].full_version}{marker}"
+        marker = _marker(list(dict.fromkeys(map(_machine, same))), list(dict.fromkeys(map(_machine, own))))
+        yield family, f"{same[0].package}=={same[0].full_version}{f' ; {marker}' if marker else ''}"
+
+
+def _machine(cell: Cell) -> tuple[str, str]:
+    """What pip can tell apart: the CPU architecture and, where a package is built over it, the Python."""
+    python = cell.axes.get("python", "")
+    return cell.arch or "", python if re.fullmatch(r"3\.[0-9]+", python) else ""
+
+
+def _marker(held: list[tuple[str, str]], every: list[tuple[str, str]]) -> str:
+    """The machines among ``every`` that are ``held``, as a marker; empty for all."""
+    if len(held) == len(every):
+        return ""
+    clauses: list[str] = []
+    for arch in dict.fromkeys(arch for arch, _ in held):
+        pythons = [python for a, python in held if a == arch]
+        if len(pythons) == sum(a == arch for a, _ in every):
+            clauses.append(f"platform_machine == '{arch}'")
+        else:
+            clauses += [f"platform_machine == '{arch}' and python_version == '{python}'" for python in pythons]
+    return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
 
 
 def _requirement(one: Made, name: str, made: list[Made]) -> str | Unmet:

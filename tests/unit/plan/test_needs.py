@@ -7,7 +7,7 @@ from pipeline.declaration import parse
 from pipeline.errors import DeclarationError
 from pipeline.plan import make_plan
 from pipeline.plan.requirements import filled
-from tests.unit.plan.matrices import one
+from tests.unit.plan.matrices import ONE, one
 
 SET = """\
 version: "1.0"
@@ -89,6 +89,31 @@ def test_the_lines_of_metadata_are_requirements_whose_markers_hold_where_they_sh
 
     assert wanted("x86_64") == {"data", "kernels-sm80", "kernels-sm90a"}
     assert wanted("aarch64") == {"data", "kernels-sm90a", "kernels-sm110a"}
+
+
+def test_a_shim_marks_the_pythons_that_alone_have_a_provider(tmp_path):
+    text = ONE.format(version="1.0", layout="provider", x86_64='"8.0 9.0a"', aarch64='"9.0a"')
+    text = text.replace("[cuda, arch]", "[cuda, arch, python]").replace(
+        "cp39-abi3", "cp{python_nodot}-cp{python_nodot}"
+    )
+    text += """\
+axes: {python: ["3.11", "3.12", "3.13"]}
+exclude:
+  - {cells: "*-x86_64-sm80-python3.11", reason: nobody asked}
+  - {cells: "*-aarch64-sm90a-python3.13", reason: not yet}
+"""
+    shim = make_plan(parse(text, tmp_path / "matrix.yaml")).cells[-1]
+    assert shim.requires[0] == "mylib-sm90a==1.0+cu130"
+    lines = list(map(Requirement, shim.requires_dist))
+
+    def wanted(machine, python, extra=""):
+        environment = {"platform_machine": machine, "python_version": python, "extra": extra}
+        return {line.name for line in lines if not line.marker or line.marker.evaluate(environment)}
+
+    assert wanted("x86_64", "3.11") == {"mylib-sm90a"}
+    assert wanted("x86_64", "3.12") == wanted("x86_64", "3.13") == {"mylib-sm80", "mylib-sm90a"}
+    assert wanted("aarch64", "3.12") == {"mylib-sm90a"}
+    assert wanted("x86_64", "3.12", "sm80") - wanted("x86_64", "3.12") == set()
 
 
 def test_a_shim_may_leave_the_choice_to_its_extras(tmp_path):
