@@ -119,7 +119,7 @@ _repository = Pattern(rf"{_NAME}/{_NAME}", "a repository", "write it like OWNER/
 _python_tag = Pattern(
     r"[a-z0-9_.{}]+-[a-z0-9_.{}]+", "a Python and ABI tag", "write it like cp39-abi3 or cp{python_nodot}-none"
 )
-_glibc = Pattern(r"2_[0-9]{1,2}", "a glibc floor", "write it like 2_28, as in manylinux_2_28")
+_glibc = Pattern(r"2_([5-9]|[1-9][0-9])", "a glibc floor", "write it like 2_28, as in manylinux_2_28")
 _variable = Pattern(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable", "use letters, digits and _")
 _module = Pattern(
     r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a module", "write what follows `import`"

@@ -11,10 +11,12 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from pipeline.declaration import Declaration
+from pipeline.declaration.checks.gpu import at_capability
 from pipeline.declaration.source import Path
 from pipeline.errors import Problem
 from pipeline.plan.expand import Expansion, Made
 from pipeline.plan.selection import channels, matches, near, selected
+from pipeline.targets import KNOWN_CAPABILITIES
 
 # What file systems take, 255 bytes, less what is put around the name of a wheel: .X.whl.build.json, a random part.
 _LONGEST_NAME = 230
@@ -173,14 +175,21 @@ def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Probl
             yield source.problem(
                 (*path, "cells"), what, near(promise.cells, [c.id for c in everything.cells if c.targets])
             )
+        known = [c for c in promise.capabilities if c in KNOWN_CAPABILITIES]
+        for capability in [c for c in promise.capabilities if c not in known]:
+            what, remedy = (
+                f"no known GPU has the capability {capability}",
+                f"known: {' '.join(map(str, KNOWN_CAPABILITIES))}",
+            )
+            yield at_capability(source, (*path, "capabilities"), capability, what, remedy)
         live = _covered(declaration, [m for m in meant if m.cell.id in released])
         for group, covered in _covered(declaration, meant).items():
-            missing = [c for c in map(str, promise.capabilities) if c not in covered]
+            missing = [c for c in map(str, known) if c not in covered]
             if missing:
                 what = f"{group} was promised to cover {' '.join(missing)}, and does not"
                 remedy = "declare a target whose machine code runs there, or take the promise back"
                 yield source.problem((*path, "capabilities"), what, remedy)
-            left = [c for c in map(str, promise.capabilities) if c in covered and c not in live.get(group, covered)]
+            left = [c for c in map(str, known) if c in covered and c not in live.get(group, covered)]
             if left:
                 what = f"{group} was promised to cover {' '.join(left)}, and the release leaves out the cells that do"
                 remedy = "let the channel select them too, or take the promise back"

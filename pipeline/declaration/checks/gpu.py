@@ -11,7 +11,7 @@ from pipeline.declaration.model import Cuda, Document
 from pipeline.declaration.source import Path, Source
 from pipeline.declaration.structure import suggest
 from pipeline.errors import Problem, UsageError
-from pipeline.targets import KNOWN_CAPABILITIES, Target, nearest, parse_target, render, toolkit
+from pipeline.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, parse_target, render, toolkit
 
 _COMPRESS_SINCE = (12, 8)  # nvcc knows --compress-mode from CUDA 12.8
 
@@ -25,6 +25,15 @@ def at_target(source: Source, path: Path, target: Target, what: str, remedy: str
                 return source.problem((*path, *below), what, remedy, part=part)
         except (UsageError, TypeError):
             continue
+    return source.problem(path, what, remedy)
+
+
+def at_capability(source: Source, path: Path, capability: Capability, what: str, remedy: str) -> Problem:
+    """A problem at one capability of the list at a path."""
+    value = source.at(path)
+    for text, below, part in items(value) if isinstance(value, str | list) else ():
+        if text == str(capability):
+            return source.problem((*path, *below), what, remedy, part=part)
     return source.problem(path, what, remedy)
 
 

@@ -35,6 +35,10 @@ def test_check_ends_with_0_2_or_3(tmp_path, capsys):
     (tmp_path / "matrix.schema.json").write_text("{}\n")
     assert run(["check"]) == 3
     assert "fatwheel schema -o matrix.schema.json" in capsys.readouterr().err
+    assert run(["check", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["problems"], found["error"]) == (False, [], None)
+    assert "+++ matrix.schema.json (generated)" in found["drift"]
     path.write_text(broken("unknown-toolkit"))
     assert run(["check"]) == 2
 
