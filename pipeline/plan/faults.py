@@ -177,10 +177,8 @@ def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Probl
             )
         known = [c for c in promise.capabilities if c in KNOWN_CAPABILITIES]
         for capability in [c for c in promise.capabilities if c not in known]:
-            what, remedy = (
-                f"no known GPU has the capability {capability}",
-                f"known: {' '.join(map(str, KNOWN_CAPABILITIES))}",
-            )
+            what = f"no known GPU has the capability {capability}"
+            remedy = f"known: {' '.join(map(str, KNOWN_CAPABILITIES))}"
             yield at_capability(source, (*path, "capabilities"), capability, what, remedy)
         live = _covered(declaration, [m for m in meant if m.cell.id in released])
         for group, covered in _covered(declaration, meant).items():
