@@ -165,6 +165,8 @@ def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Pro
 
 def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
     """Capabilities that cells do not cover together, in all or as far as they are released, though it was promised."""
+    if not declaration.document.must_cover:
+        return
     source = declaration.source
     released = {m.cell.id for m in selected(everything, "release", declaration.document.channels.release)[0]}
     for place, promise in enumerate(declaration.document.must_cover):

@@ -57,16 +57,19 @@ def _met(one: Made, names: list[str], pool: list[Made], unmet: dict[Unmet, None]
 def _providers(shim: Cell, cells: list[Cell]) -> Iterator[tuple[str, str]]:
     """Extra and requirement for each provider of a shim; a marker where not every CPU and Python has it."""
     own = [c for c in cells if c.cuda == shim.cuda and shim.axes.items() <= c.axes.items()]
-    for family in dict.fromkeys(c.family or "" for c in own):
-        same = [c for c in own if c.family == family]
-        marker = _marker(list(dict.fromkeys(map(_machine, same))), list(dict.fromkeys(map(_machine, own))))
+    by_family: dict[str, list[Cell]] = {}
+    for cell in own:
+        by_family.setdefault(cell.family or "", []).append(cell)
+    machines = list(dict.fromkeys(map(_machine, own)))
+    for family, same in by_family.items():
+        marker = _marker(list(dict.fromkeys(map(_machine, same))), machines)
         yield family, f"{same[0].package}=={same[0].full_version}{f' ; {marker}' if marker else ''}"
 
 
 def _machine(cell: Cell) -> tuple[str, str]:
     """What pip can tell apart: the CPU architecture and, where a package is built over it, the Python."""
-    python = cell.axes.get("python", "")
-    return cell.arch or "", python if re.fullmatch(r"3\.[0-9]+", python) else ""
+    python = cell.axes.get("python")
+    return cell.arch or "", python if python and re.fullmatch(r"3\.[0-9]+", python) else ""
 
 
 def _marker(held: list[tuple[str, str]], every: list[tuple[str, str]]) -> str:
