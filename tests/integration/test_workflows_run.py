@@ -55,7 +55,8 @@ def outcomes(run: Run) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    chosen = SMALLER | {"SELECTED": "[cu130-x86_64-sm9x, cu130-x86_64-sm12x]"}
+    promised = "- capabilities: 7.5 8.0 8.6 8.9 9.0 10.0 10.3 12.0 12.1"
+    chosen = SMALLER | {"SELECTED": "[cu130-x86_64-sm9x, cu130-x86_64-sm12x]", promised: "- capabilities: 8.0 9.0 12.0"}
     return make_repository(tmp_path_factory.mktemp("whole"), chosen)
 
 
