@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
-from pipeline.commands._io import echo_json, echo_table, json_option, size
+from pipeline.commands._io import echo_json, echo_table, json_option, say, size
 from pipeline.records.inventory import CodeBytes, Inventory, Module
 
 
 @click.command(help="List the machine code in a wheel, by module and target.")
-@click.argument("wheel", type=click.Path(path_type=Path))
+@click.argument("wheel")
 @json_option
-def command(wheel: Path, as_json: bool) -> None:
-    """WHEEL is a wheel, a shared library or a fat binary. Nothing is unpacked to disk."""
+def command(wheel: str, as_json: bool) -> None:
+    """WHEEL is the path or the URL of a wheel, a shared library or a fat binary. Nothing is unpacked to disk."""
     from pipeline.wheels.inventory import read_inventory
 
-    inventory = read_inventory(wheel)
+    inventory = _at_url(wheel) if re.match("https?://", wheel, re.IGNORECASE) else read_inventory(Path(wheel))
     if as_json:
         echo_json(inventory)
     else:
         _show(inventory)
+
+
+def _at_url(url: str) -> Inventory:
+    """Read by range requests; how much came is said on standard error, also when it was in vain."""
+    from pipeline.wheels.inventory import of_source
+    from pipeline.wheels.remote import RemoteFile
+
+    with RemoteFile(url) as file:
+        try:
+            return of_source(file, file.name, in_order=True)
+        finally:
+            requests = f"{file.requests} request{'s' if file.requests != 1 else ''}"
+            say(f"fetched {size(file.fetched)} of {size(file.size)} in {requests}")
 
 
 def _show(inventory: Inventory) -> None:

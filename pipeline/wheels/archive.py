@@ -59,11 +59,15 @@ class Member:
 
 
 class Archive:
-    """A wheel that is open for reading. Safe to read from several threads. Raises `Malformed` for a broken zip."""
+    """A wheel that is open for reading. Safe to read from several threads. Raises `Malformed` for a broken zip.
 
-    def __init__(self, source: Source, name: str) -> None:
+    ``in_order``: members are best read one after the other as they lie, as over a network.
+    """
+
+    def __init__(self, source: Source, name: str, *, in_order: bool = False) -> None:
         self.source = source
         self.name = name
+        self.in_order = in_order
         try:
             with zipfile.ZipFile(cast("BinaryIO", Reader(source))) as archive:
                 self._directory = archive.start_dir

@@ -67,13 +67,20 @@ class _Memory:
 
 
 def examine(archive: Archive, members: Iterable[Member], *, digests: bool) -> list[Contents]:
-    """Read members, largest first, in as many threads as pay; the answers come in the order of ``members``."""
+    """Read members in as many threads as pay; the answers come in the order of ``members``.
+
+    The largest come first, or as they lie in the archive where that is how it is best read.
+    """
     wanted = list(members)
     memory = _Memory(MEMORY)
-    order = sorted(range(len(wanted)), key=lambda at: -wanted[at].size)
+    order = sorted(range(len(wanted)), key=lambda at: wanted[at].header if archive.in_order else -wanted[at].size)
     with ThreadPoolExecutor(workers()) as pool:
         running = {at: pool.submit(_examine, archive, wanted[at], memory, digests) for at in order}
-        return [running[at].result() for at in range(len(wanted))]
+        try:
+            return [running[at].result() for at in range(len(wanted))]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) -> Contents:

@@ -11,7 +11,7 @@ from pipeline.targets import Target
 from pipeline.wheels import elf, fatbin
 from pipeline.wheels.archive import Archive, Member, open_file
 from pipeline.wheels.contents import Contents, examine, look
-from pipeline.wheels.sources import FileSource
+from pipeline.wheels.sources import FileSource, Source
 from pipeline.wheels.zipformat import STORED
 
 
@@ -21,11 +21,18 @@ def read_inventory(path: Path) -> Inventory:
     Raises `UsageError` if there is no such file, `VerificationError` naming every part that cannot be read.
     """
     with open_file(path) as file:
-        source = FileSource(file)
-        magic = source.read(0, min(4, source.size))
-        if magic in (elf.MAGIC, fatbin.MAGIC):
-            return of_contents(path.name, [look(source, _alone(path.name, source.size))])
-        return of_archive(Archive(source, path.name))
+        return of_source(FileSource(file), path.name)
+
+
+def of_source(source: Source, name: str, *, in_order: bool = False) -> Inventory:
+    """The inventory of a wheel, a library or a fat binary, wherever it is; ``in_order`` as in `Archive`.
+
+    Raises `VerificationError` naming every part that cannot be read.
+    """
+    magic = source.read(0, min(4, source.size))
+    if magic in (elf.MAGIC, fatbin.MAGIC):
+        return of_contents(name, [look(source, _alone(name, source.size))])
+    return of_archive(Archive(source, name, in_order=in_order))
 
 
 def of_archive(archive: Archive) -> Inventory:

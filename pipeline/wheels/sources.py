@@ -29,7 +29,8 @@ class Source(Protocol):
         """Exactly ``length`` bytes from ``offset``. Raises `Malformed` where the source ends before that."""
 
 
-def _check(source: Source, offset: int, length: int) -> None:
+def check_within(source: Source, offset: int, length: int) -> None:
+    """Raise `Malformed` unless a source holds these bytes."""
     if offset < 0 or length < 0 or offset + length > source.size:
         raise Malformed(f"cut short: {length} bytes wanted at {offset}, but there are {source.size}")
 
@@ -45,12 +46,12 @@ class BytesSource:
         return len(self._view)
 
     def read(self, offset: int, length: int) -> bytes:
-        _check(self, offset, length)
+        check_within(self, offset, length)
         return bytes(self._view[offset : offset + length])
 
     def view(self, offset: int, length: int) -> memoryview:
         """The same bytes, not copied."""
-        _check(self, offset, length)
+        check_within(self, offset, length)
         return self._view[offset : offset + length]
 
 
@@ -71,7 +72,7 @@ class FileSource:
         return self._size
 
     def read(self, offset: int, length: int) -> bytes:
-        _check(self, offset, length)
+        check_within(self, offset, length)
         data = self._read(offset, length)
         if len(data) == length:
             return data
@@ -95,7 +96,7 @@ class Stretch:
     """``size`` bytes of another source, from ``start``. Raises `Malformed` where they are not all there."""
 
     def __init__(self, source: Source, start: int, size: int) -> None:
-        _check(source, start, size)
+        check_within(source, start, size)
         self._source, self._start, self._size = source, start, size
 
     @property
@@ -103,7 +104,7 @@ class Stretch:
         return self._size
 
     def read(self, offset: int, length: int) -> bytes:
-        _check(self, offset, length)
+        check_within(self, offset, length)
         return self._source.read(self._start + offset, length)
 
 
