@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from pipeline.errors import BuildError
 from pipeline.records.base import write_atomically
 from pipeline.records.plan import Cell
 from pipeline.targets import Target, parse_target
-from pipeline.wheels.checks.stamps import TARGETS_SAID, VERSION_SAID
+from pipeline.wheels.checks.stamps import TARGETS_SAID
+from pipeline.wheels.renaming import put, saying
 
 _TOKEN = re.compile(r"(?:sm|compute)_?[0-9]+[af]?|[0-9][0-9a-zA-Z_.+-]*")
 
@@ -50,23 +49,11 @@ def restamped(
 
 def stamped(text: str, cell: Cell) -> str:
     """A text with the cell's version and targets in the place of those that it says."""
-    if _is_version(text.strip()):
-        return text.replace(text.strip(), cell.full_version)
-
-    def version(match: re.Match[str]) -> str:
-        return _put(match, cell.full_version) if _is_version(match[1]) else match[0]
-
-    text = VERSION_SAID.sub(version, text)
+    text = saying(text, cell.full_version)
     if not cell.targets:
         return text
     targets = [parse_target(one) for one in cell.targets]
-    return TARGETS_SAID.sub(lambda match: _put(match, _listed(match[1], targets)), text)
-
-
-def _put(match: re.Match[str], value: str) -> str:
-    """What was matched, with another value for its group."""
-    start, end = match.start(1) - match.start(), match.end(1) - match.start()
-    return match[0][:start] + value + match[0][end:]
+    return TARGETS_SAID.sub(lambda match: put(match, _listed(match[1], targets)), text)
 
 
 def _listed(said: str, targets: Sequence[Target]) -> str:
@@ -88,11 +75,3 @@ def _spelt(like: str, target: Target) -> str:
     if prefix:
         return f"{prefix[0]}{target.undotted}"
     return str(target) if "." in like else target.undotted
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

@@ -58,11 +58,7 @@ def _show(record: SplitRecord, output: Path) -> None:
                 size(part.bytes),
                 f"{part.bytes / record.bytes:.0%}",
                 str(len(part.thinned)),
-                f"{len(part.dropped)} dropped"
-                if part.dropped
-                else f"{len(part.emptied)} kept"
-                if part.emptied
-                else "-",
+                _without_code(part),
             )
             for part in record.parts
         ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +19,9 @@ from pipeline.wheels.archive import Archive, Member
 from pipeline.wheels.contents import Contents, examine
 from pipeline.wheels.deflating import DEFAULT_LEVEL, PIECE
 from pipeline.wheels.fatbin import Entry
-from pipeline.wheels.metadata import read_headers
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
+from pipeline.wheels.renaming import Renaming, metadata_as
 from pipeline.wheels.sources import BLOCK, Source
 from pipeline.wheels.thinning import thin
 from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel
@@ -182,11 +181,12 @@ def _written(
     dropped: list[str] = []
     items: list[Item | Copied] = []
     folder, new = archive.dist_info, WheelName.parse(part.wheel)
+    renaming = Renaming.to(folder, new)
     read = {one.member.name: one.member for one in contents}
     rewritten = part.rewrite(list(read), lambda name: archive.read(read[name]))
     for one in contents:
         kept = [entry for entry in one.entries if part.keeps(entry)]
-        target = _moved(one.member.name, folder, new)
+        target = renaming.moved(one.member.name)
         if one.entries and not kept:
             (dropped if empty == "drop" else emptied).append(one.member.name)
             if empty == "drop":
@@ -203,7 +203,7 @@ def _written(
         cell=part.cell, wheel=part.wheel, bytes=0, targets=part.stamp.targets,
         thinned=sorted(thinned), emptied=sorted(emptied), dropped=sorted(dropped),
     )  # fmt: skip
-    metadata = _metadata(archive, folder, part.stamp)
+    metadata = metadata_as(archive, part.stamp.distribution, part.stamp.version)
     if part.wheel == archive.name and not (thinned or dropped or rewritten) and _stamped(archive, folder) == part.stamp:
         _copy(archive.source, path)
         return done.model_copy(update={"bytes": path.stat().st_size, "emptied": []})
@@ -233,31 +233,6 @@ def _thinned(archive: Archive, member: Member, name: str, part: Part) -> Item:
         yield from (bytes(view[start : start + PIECE]) for start in range(0, len(view), PIECE))
 
     return Item(name, member.size, pieces, bool(member.mode & 0o100))
-
-
-def _moved(name: str, folder: str, new: WheelName) -> str:
-    """A member's name in the new wheel, whose dist-info and data folders bear the new version."""
-    top, slash, rest = name.partition("/")
-    if top == folder:
-        return f"{new.dist_info}/{rest}"
-    if slash and top == f"{folder.removesuffix('.dist-info')}.data":
-        return f"{new.stem}.data/{rest}"
-    return name
-
-
-def _metadata(archive: Archive, folder: str, stamp: WheelStamp) -> bytes:
-    """METADATA with another name and version, and every other byte as it was. Raises `VerificationError`."""
-    member = archive.by_name.get(f"{folder}/METADATA")
-    if member is None:
-        raise VerificationError("it has no METADATA", where=archive.name, remedy="build it again")
-    data = archive.read(member)
-    head, blank, body = data.partition(b"\r\n\r\n" if b"\r\n\r\n" in data else b"\n\n")
-    for field, value in (("Name", stamp.distribution), ("Version", stamp.version)):
-        said = read_headers(data)[field]
-        same = said is not None and str(said) == value
-        pattern = rf"(?im)^({field}:[ \t]*)[^\r\n]*".encode()
-        head = head if same else re.sub(pattern, rb"\g<1>" + value.encode(), head, count=1)
-    return head + blank + body
 
 
 def _stamped(archive: Archive, folder: str) -> WheelStamp | None:
