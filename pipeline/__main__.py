@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "inventory": "List the machine code in a wheel, by module and target.",
     "verify": "Check that a wheel is sound, and what its cell says.",
     "split": "Divide a fat wheel into its family or target wheels.",
+    "repack": "Write a wheel anew: the same bytes every time, and changed as asked.",
     "smoke": "Import a wheel in a bare environment, and run it on a GPU.",
     "release": "Bring assets into a release, each by itself.",
     "status": "Compare a live release with its plan.",
@@ -89,7 +90,9 @@ def fatwheel() -> None:
 def main() -> None:
     """Run the command and exit with its status."""
     _start_fast()
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    gc.freeze()  # the process ends: nothing that is left needs to be looked through
+    sys.exit(status)
 
 
 def _start_fast() -> None:

@@ -61,10 +61,10 @@ def _holes(project: str, version: Version, rows: Sequence[IndexedFile]) -> Itera
     for row in rows:
         groups[row.cuda, row.family].append(row)
     for (cuda, family), held in groups.items():
-        if any(row.arch is None for row in held):
-            continue
-        integrated = all(row.covers and set(row.covers) <= _TEGRA for row in held)
-        for arch in arches - {row.arch for row in held}:
+        has = {row.arch for row in held}
+        absent = set() if None in has else arches - has
+        integrated = bool(absent) and all(row.covers and set(row.covers) <= _TEGRA for row in held)
+        for arch in absent:
             if not (integrated and arch == "x86_64"):
                 yield Missing(project=project, version=str(version), cuda=cuda, family=family, arch=arch)
 

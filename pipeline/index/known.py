@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pipeline.index.document import INDEX, mark, read_document, written_document
 from pipeline.records.base import write_atomically
 from pipeline.records.index import IndexedFile, Missing, NotPublished
 from pipeline.stores.remote import RemoteAsset
 
-_FORM = 1  # of the files; another one is not read
+_FORM = 2  # of the files; another one is not read
+_RELEASES = "releases.json"
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,31 @@ class Reading:
 
 
 class Known:
-    """The readings of one store. ``folder`` keeps them between runs; None keeps nothing.
+    """The readings of one store, and the index that is in ``output``. ``folder`` keeps them; None keeps nothing.
 
-    ``rows`` are those of the index that is there, ``index`` a mark of its bytes and of how it links: with another one,
-    whole releases are read again. Files that cannot be read are made anew.
+    With another index.json than was written last, or with links made in another way (``links``), whole releases are
+    read again. Files that cannot be read are made anew. Raises `UsageError` for an index.json that cannot be read.
     """
 
-    def __init__(self, folder: Path | None = None, rows: Sequence[IndexedFile] = (), index: str = "") -> None:
+    def __init__(self, output: Path, folder: Path | None = None, links: str = "") -> None:
         self._folder = folder
-        self._rows = rows
-        held = _load(folder / "releases.json") if folder else {}
-        self._releases: dict[str, dict[str, Any]] = held.get("releases", {}) if held.get("index") == index else {}
-        self._before = set(held.get("releases", {}))
+        self._links = links
+        held = _load(folder / _RELEASES) if folder else {}
+        data = (output / INDEX).read_bytes() if held and (output / INDEX).is_file() else b""
+        same = bool(data) and held.get("index") == self._mark(data)
+        self.index = written_document(data) if same else read_document(output)
+        self._releases: dict[str, dict[str, Any]] = held["releases"] if same else {}
+        self._held = held
         self._kept: dict[str, dict[str, Any]] = {}
         self._by_tag: dict[str, list[IndexedFile]] = defaultdict(list)
-        if self._releases:
-            for row in rows:
+        if same:
+            for row in self.index.rows:
                 self._by_tag[row.tag].append(row)
         self._told: dict[str, IndexedFile] | None = None
         self._files: _Files | None = None
+
+    def _mark(self, data: bytes) -> str:
+        return f"{mark(data)} {self._links}"
 
     def reading(self, release_id: str, tag: str, mark: str | None) -> Reading | None:
         """What a release gave that has this mark still."""
@@ -113,7 +121,7 @@ class Known:
             self._files.inside[sha256] = inside
             return inside
         if self._told is None:
-            self._told = {row.metadata_sha256: row for row in self._rows if row.metadata_sha256}
+            self._told = {row.metadata_sha256: row for row in self.index.rows if row.metadata_sha256}
         row = self._told.get(sha256)
         if row is None or "requires_dist" not in row.model_fields_set:
             return None
@@ -124,14 +132,14 @@ class Known:
         if self._files:
             self._files.inside[sha256] = inside
 
-    def save(self, index: str) -> None:
-        """Write down which releases need not be read again with an index of this mark; forget those that are gone."""
+    def save(self, data: bytes) -> None:
+        """Write down which releases need not be read again with this index.json; forget those that are gone."""
         if self._folder is None:
             return
-        held = {"form": _FORM, "index": index, "releases": self._kept}
-        if held != _load(self._folder / "releases.json"):
-            write_atomically(self._folder / "releases.json", json.dumps(held, separators=(",", ":")).encode())
-        for gone in self._before - set(self._kept):
+        held = {"form": _FORM, "index": self._mark(data), "releases": self._kept}
+        if held != self._held:
+            write_atomically(self._folder / _RELEASES, json.dumps(held, separators=(",", ":")).encode())
+        for gone in self._held.get("releases", {}).keys() - self._kept.keys():
             (self._folder / f"r-{quote(gone, safe='')}.json").unlink(missing_ok=True)
 
 

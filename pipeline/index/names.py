@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import InvalidVersion, Version
@@ -65,10 +67,16 @@ def public(version: str) -> Version:
 
 def in_order(rows: Iterable[IndexedFile]) -> list[IndexedFile]:
     """Rows by project, version and file name."""
-    held = [(row.version.partition("+")[0], row) for row in rows]
-    ordered = sorted(sorted({text for text, _ in held}), key=public)  # 1.0 and 1.0.0 are equal: by their texts
-    ranks = {text: rank for rank, text in enumerate(ordered)}
-    return [row for _, row in sorted(held, key=lambda one: (one[1].project, ranks[one[0]], one[1].file))]
+    releases: dict[str, dict[str, list[IndexedFile]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        releases[row.project][row.version.partition("+")[0]].append(row)
+    by_file = attrgetter("file")
+    return [
+        row
+        for project in sorted(releases)
+        for text in sorted(sorted(releases[project]), key=public)  # 1.0 and 1.0.0 are equal: by their texts
+        for row in sorted(releases[project][text], key=by_file)
+    ]
 
 
 def pages_of(row: IndexedFile) -> tuple[str, ...]:

@@ -16,10 +16,13 @@ _ABSOLUTE, _RELATIVE = "absolute", "relative"
 def simple_pages(rows: Iterable[IndexedFile]) -> dict[str, bytes]:
     """A page for each project in each folder, and one for each folder but the root."""
     projects: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    listing: dict[str, list[list[tuple[str, str]]]] = {}  # by a row's own page: the pages that list it
     for row in in_order(rows):
+        if row.page not in listing:
+            listing[row.page] = [projects[page] for page in pages_of(row)]
         anchor = _anchor(row)
-        for page in pages_of(row):
-            projects[page].append(anchor)
+        for held in listing[row.page]:
+            held.append(anchor)
     pages = {f"{page}{PAGE}": _project(page, held) for page, held in projects.items()}
     for folder, inside in _folders(projects).items():
         pages[f"{folder}{PAGE}"] = _folder(folder, inside)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -20,8 +21,9 @@ from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
-from pipeline.wheels.archive import Archive
-from pipeline.wheels.sources import BytesSource
+
+if TYPE_CHECKING:
+    from pipeline.wheels.archive import Archive
 
 _SMALL = 1 << 20  # bytes; what is smaller is read once and held
 
@@ -115,6 +117,9 @@ class Shelf:
             return None
         held = self.known.inside(sha256)
         if held is None or (alone and not held.name):
+            from pipeline.wheels.archive import Archive
+            from pipeline.wheels.sources import BytesSource
+
             data = self.held.pop(asset.id, None)
             path = self.store.root / asset.id
             with Archive.open(path) if data is None else Archive(BytesSource(data), asset.name) as archive:

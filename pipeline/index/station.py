@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from pipeline.errors import UsageError
+from pipeline.index.document import INDEX, index_json
 from pipeline.index.known import Known, known_place
 from pipeline.index.listing import Before, read_store
 from pipeline.index.pages import simple_pages
@@ -22,7 +22,6 @@ from pipeline.resources import script
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 
-INDEX = "index.json"
 STATE = "index-state.json"
 INSTALLER = "install_wheel.py"
 
@@ -46,19 +45,17 @@ def make_index(
     """
     output = output.resolve()
     with locked(output):
-        had = read_index(output) or Index(wheels=[])
-        rows = [*had.wheels, *had.sdists, *had.variants]
+        known = Known(output, known_place(cache, f"{store.spec} {output}"), str(base_url))
         state = read_state(output)
-        names = {row.file for row in rows} | set(state.digests)
+        digests = {row.file: row.sha256 for row in known.index.rows}
         replaced = frozenset(
-            name for pattern in replace for name in (fnmatch.filter(names, pattern) or [pattern])
-        )  # fmt: skip
-        known = Known(known_place(cache, f"{store.spec} {output}"), rows, _mark(output, base_url))
-        before = Before({row.file: row.sha256 for row in rows}, state, replaced)
+            name for pattern in replace for name in (fnmatch.filter({*digests, *state.digests}, pattern) or [pattern])
+        )
+        before = Before(digests, state, replaced)
         listing = read_store(store, _link(store, output, base_url), known, before)
-        files = index_files(listing.index, listing.state)
+        files = index_files(listing.index, listing.state, known.index.lines)
         changed = written(output, files)
-        known.save(_mark(output, base_url))
+        known.save(files[INDEX])
     return IndexReport(
         output=str(output),
         store=store.spec,
@@ -72,12 +69,6 @@ def make_index(
     )
 
 
-def _mark(output: Path, base_url: str | None) -> str:
-    """Another one when index.json is, or when links are made in another way."""
-    held = (output / INDEX).read_bytes() if (output / INDEX).is_file() else b""
-    return f"{hashlib.sha256(held).hexdigest()} {base_url}"
-
-
 def written(output: Path, files: Mapping[str, bytes]) -> list[str]:
     """Put an index in its place; what changed. Raises `UsageError`."""
     try:
@@ -89,18 +80,15 @@ def written(output: Path, files: Mapping[str, bytes]) -> list[str]:
         ) from None  # fmt: skip
 
 
-def read_index(output: Path) -> Index | None:
-    """The index that is there; None where none is. Raises `UsageError` for one that cannot be read."""
-    return Index.read(output / INDEX) if (output / INDEX).is_file() else None
-
-
 def read_state(output: Path) -> IndexState:
     """What is yanked and replaced there. Raises `UsageError` for a file that cannot be read."""
     return IndexState.read(output / STATE) if (output / STATE).is_file() else IndexState()
 
 
-def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, bytes]:
-    """All files of the index by relative path."""
+def index_files(
+    index: Index, state: IndexState | None = None, lines: Mapping[int, bytes] | None = None
+) -> Mapping[str, bytes]:
+    """All files of the index by relative path. ``lines``: those of index.json that are known, as in `Document`."""
     pages = simple_pages([*index.wheels, *index.sdists, *index.variants])
     kept = {STATE: state.to_json().encode()} if state and state != IndexState() else {}
     return (
@@ -108,23 +96,11 @@ def index_files(index: Index, state: IndexState | None = None) -> Mapping[str, b
         | kept
         | {
             PAGE: people_page(index),
-            INDEX: index_json(index),
+            INDEX: index_json(index, lines),
             SCHEMA: kept_schema(),
             INSTALLER: script(INSTALLER).read_bytes(),
         }
     )
-
-
-def index_json(index: Index) -> bytes:
-    """index.json: one line for each row, so that it is small and its changes can be read."""
-    parts = []
-    for key, value in index:
-        if isinstance(value, list):
-            rows = ",\n".join(f" {row.model_dump_json(by_alias=True)}" for row in value)
-            parts.append(f'"{key}": [\n{rows}\n]' if value else f'"{key}": []')
-        else:
-            parts.append(f'"{key}": {value}')
-    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
 
 
 def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:

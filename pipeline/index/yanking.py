@@ -12,7 +12,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from pipeline.errors import UsageError
-from pipeline.index.station import index_files, read_index, read_state, written
+from pipeline.index.document import read_index
+from pipeline.index.station import index_files, read_state, written
 from pipeline.index.trees import locked
 from pipeline.records.index import Index, IndexedFile, YankReport
 

@@ -53,8 +53,8 @@ class DirectoryStore:
         if not self.root.is_dir():
             return ()
         found = [
-            self._release(place, place.name.removeprefix(DRAFT))
-            for place in self.root.iterdir()
+            self._release(Path(place.path), place.name.removeprefix(DRAFT))
+            for place in os.scandir(self.root)
             if place.is_dir() and (not place.name.startswith(".") or place.name.startswith(DRAFT))
         ]
         found = [release for release in found if release.id not in self.hidden]
@@ -101,11 +101,11 @@ class DirectoryStore:
         """A digest of the names, sizes and times of its files."""
         with _failures(release.tag):
             seen = [
-                (entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
+                f"{entry.name}\0{about.st_ino} {about.st_size} {about.st_mtime_ns}\0"
                 for entry in os.scandir(self._place(release))
                 if (about := entry.stat())
             ]
-        return hashlib.sha256(repr(sorted(seen)).encode()).hexdigest()
+        return hashlib.sha256(os.fsencode("".join(sorted(seen)))).hexdigest()
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The file's bytes."""

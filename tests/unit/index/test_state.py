@@ -169,3 +169,15 @@ def test_a_release_that_is_as_it_was_is_not_read_again(shelf, tmp_path, monkeypa
     assert asked == ["v2"]
     shelf.wheel("1.0+cu130.sm9x", "v1", body="changed in place\n")
     assert len(make_index(store, shelf.out, cache=cache).problems) == 1
+
+
+def test_what_is_yanked_is_read_from_the_state_also_where_nothing_else_is_new(shelf, tmp_path):
+    store, cache = open_store(f"dir:{shelf.store}"), tmp_path / "cache"
+    make_index(store, shelf.out, cache=cache)
+    state = shelf.out / "index-state.json"
+    state.write_text(json.dumps({"version": 1, "yanked": {SM12X: "bad"}, "digests": {}}))
+    make_index(store, shelf.out, cache=cache)
+    assert {row.file: row.yanked for row in shelf.data().wheels} == {SM9X: None, SM12X: "bad"}
+    state.unlink()
+    make_index(store, shelf.out, cache=cache)
+    assert [row.yanked for row in shelf.data().wheels] == [None, None]
