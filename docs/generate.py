@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import json
@@ -239,14 +240,14 @@ def _told(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 def records_page() -> str:
     """Every record, with the file or the option that gives it."""
-    found: list[type[Record]] = []
+    found: list[type] = []
     for module in pkgutil.iter_modules(pipeline.records.__path__):
         loaded = importlib.import_module(f"pipeline.records.{module.name}")
         found += [
             one
             for one in vars(loaded).values()
             if isinstance(one, type)
-            and issubclass(one, Record)
+            and (issubclass(one, Record) or dataclasses.is_dataclass(one))
             and one.__module__ == loaded.__name__
             and one is not Record
         ]
@@ -259,7 +260,7 @@ def records_page() -> str:
         where = f" {_FILES[model.__name__]}." if model.__name__ in _FILES else ""
         parts.append(f"## {model.__name__}\n")
         parts.append(f"{_sentence(inspect.getdoc(model) or '')}{where}\n")
-        parts.append(_fields(model))
+        parts.append(_fields(model) if issubclass(model, BaseModel) else _plain_fields(model))
     return "\n".join(parts)
 
 
@@ -268,6 +269,16 @@ def _fields(model: type[BaseModel]) -> str:
     rows = [
         (_code(field.alias or name), _type(field.annotation), _given(field), comments.get(name, ""))
         for name, field in model.model_fields.items()
+    ]
+    return table(["field", "type", "default", ""], rows)
+
+
+def _plain_fields(model: type) -> str:
+    """The same of a dataclass."""
+    hints = typing.get_type_hints(model)
+    rows = [
+        (_code(field.name), _type(hints[field.name]), "" if field.default is dataclasses.MISSING else "`null`", "")
+        for field in dataclasses.fields(model)
     ]
     return table(["field", "type", "default", ""], rows)
 
@@ -297,7 +308,7 @@ def _type(annotation: Any) -> str:
         return f"list of {_type(arguments[0])}" if arguments else "list"
     if origin is dict:
         return f"{_type(arguments[1])} by name"
-    if isinstance(annotation, type) and issubclass(annotation, Record):
+    if isinstance(annotation, type) and (issubclass(annotation, Record) or dataclasses.is_dataclass(annotation)):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
     return {str: "text", int: "whole number", float: "number", bool: "true or false"}.get(annotation, "text")
 

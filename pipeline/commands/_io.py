@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from pipeline.errors import PipelineError
     from pipeline.records.base import Record
+    from pipeline.records.inventory import Inventory
 
 _PATH = click.Path(path_type=Path)
 
@@ -38,7 +39,7 @@ date_option: Callable[[Any], Any] = click.option(
 )  # fmt: skip
 
 
-def echo_json(value: Record | Sequence[Record] | dict[str, Any]) -> None:
+def echo_json(value: Record | Inventory | Sequence[Record] | dict[str, Any]) -> None:
     """One JSON document on standard output."""
     import json
 

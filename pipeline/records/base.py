@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import UsageError
+
+Parsed = TypeVar("Parsed")
 
 
 @contextmanager
@@ -52,11 +54,16 @@ class Record(BaseModel):
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read from ``path``. Raises `UsageError` if it is missing or is not such a record."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            raise UsageError("no such record", where=str(path)) from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the file"
-            raise UsageError(f"not a {cls.__name__}: {place}: {first['msg']}", where=str(path)) from None
+        return read_with(cls.model_validate_json, cls.__name__, path)
+
+
+def read_with(parse: Callable[[bytes], Parsed], kind: str, path: Path) -> Parsed:
+    """What pydantic makes of a file's JSON. Raises `UsageError` if it is missing or is not such a record."""
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError("no such record", where=str(path)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"not a {kind}: {place}: {first['msg']}", where=str(path)) from None

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 from pipeline.targets import Suffix, Target
 from pipeline.wheels.elf import Elf
@@ -31,10 +31,10 @@ _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 _KINDS: dict[int, Code] = {1: "ptx", 2: "sass"}  # others are for the linker: 8 is NVVM for link-time optimisation
 _LZ4, _ZSTD = 0x2000, 0x8000
 _A, _F = 0x10_0000, 0x20_0000
+_LOOK = 256  # bytes that are read at once: headers often follow one another closely
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Code for one target. Offsets count from the start of the source; sizes in bytes.
 
     ``stored`` is what the payload takes in the file, padding included; ``raw`` is what it is when not compressed.
@@ -60,8 +60,7 @@ class Entry:
         return self.payload + self.stored
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(NamedTuple):
     """One fat binary: ``size`` bytes from ``offset``, its header included."""
 
     offset: int
@@ -77,11 +76,12 @@ def read_containers(source: Source, offset: int = 0, size: int | None = None) ->
     end = source.size if size is None else offset + size
     if end > source.size:
         raise Malformed(f"cut short: fat binaries reach to {end}, but there are {source.size} bytes")
-    start, at = offset, _skip_zeros(source, offset, offset, end)
+    near = _Near(source)
+    start, at = offset, _skip_zeros(near, offset, offset, end)
     while at < end:
         if end - at < _CONTAINER.size:
             raise Malformed(f"{end - at} bytes at {at} are too few for a fat binary")
-        magic, version, header, length = _CONTAINER.unpack(source.read(at, _CONTAINER.size))
+        magic, version, header, length = near.unpack(_CONTAINER, at)
         if magic != MAGIC:
             raise Malformed(f"bytes at {at} are no fat binary")
         if version != 1 or header < _CONTAINER.size:
@@ -89,8 +89,8 @@ def read_containers(source: Source, offset: int = 0, size: int | None = None) ->
         stop = at + header + length
         if stop > end:
             raise Malformed(f"a fat binary at {at} claims {header + length} bytes, but {end - at} are there")
-        yield Container(at, stop - at, tuple(_entries(source, at + header, stop)))
-        at = _skip_zeros(source, start, stop, end)
+        yield Container(at, stop - at, tuple(_entries(near, at + header, stop)))
+        at = _skip_zeros(near, start, stop, end)
 
 
 def read_code(source: Source, elf: Elf) -> tuple[Container, ...]:
@@ -103,12 +103,37 @@ def read_code(source: Source, elf: Elf) -> tuple[Container, ...]:
     )
 
 
-def _entries(source: Source, at: int, end: int) -> Iterator[Entry]:
+class _Near:
+    """A source of which a little is kept of what was read last. For one thread."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._start = 0
+        self._data = b""
+
+    def unpack(self, form: struct.Struct, at: int) -> tuple[Any, ...]:
+        """The numbers at a place."""
+        return form.unpack_from(*self._at(at, form.size))
+
+    def read(self, at: int, length: int) -> bytes:
+        """At most `_LOOK` bytes."""
+        data, offset = self._at(at, length)
+        return data[offset : offset + length]
+
+    def _at(self, at: int, length: int) -> tuple[bytes, int]:
+        offset = at - self._start
+        if offset < 0 or offset + length > len(self._data):
+            self._data = self.source.read(at, max(length, min(_LOOK, self.source.size - at)))
+            self._start, offset = at, 0
+        return self._data, offset
+
+
+def _entries(near: _Near, at: int, end: int) -> Iterator[Entry]:
     while at < end:
         if end - at < _ENTRY.size:
             raise Malformed(f"{end - at} bytes at {at} are too few for an entry of a fat binary")
-        kind, _, header, payload, compressed, _, _, _, architecture, _, _, flags, _, uncompressed = _ENTRY.unpack(
-            source.read(at, _ENTRY.size)
+        kind, _, header, payload, compressed, _, _, _, architecture, _, _, flags, _, uncompressed = near.unpack(
+            _ENTRY, at
         )
         if header < _ENTRY.size or at + header + payload > end:
             raise Malformed(
@@ -116,25 +141,24 @@ def _entries(source: Source, at: int, end: int) -> Iterator[Entry]:
             )
         if compressed > payload:
             raise Malformed(f"an entry at {at} claims {compressed} compressed bytes in a payload of {payload}")
-        yield Entry(
-            offset=at,
-            header_size=header,
-            code=_KINDS.get(kind, "other"),
-            target=_target(architecture, flags, at),
-            flags=flags,
-            compression=_compression(flags) if compressed else "none",
-            stored=payload,
-            raw=uncompressed if compressed else payload,
-        )
+        target = _target(architecture, flags & (_A | _F))
+        if target is None:
+            raise Malformed(
+                f"an entry at {at} is for architecture {architecture} with flags {flags:#x}, which is no target"
+            )
+        code = _KINDS.get(kind, "other")
+        compression = _compression(flags) if compressed else "none"
+        raw = uncompressed if compressed else payload
+        yield Entry(at, header, code, target, flags, compression, payload, raw)
         at += header + payload
 
 
-def _target(architecture: int, flags: int, at: int) -> Target:
-    if not 10 <= architecture <= 999 or (flags & _A and flags & _F):
-        raise Malformed(
-            f"an entry at {at} is for architecture {architecture} with flags {flags:#x}, which is no target"
-        )
-    suffix: Suffix = "a" if flags & _A else "f" if flags & _F else ""
+@cache
+def _target(architecture: int, suffixes: int) -> Target | None:
+    """The target of an entry's numbers; None if there is none such."""
+    if suffixes == _A | _F or not 10 <= architecture <= 999:
+        return None
+    suffix: Suffix = "a" if suffixes == _A else "f" if suffixes == _F else ""
     return Target(architecture // 10, architecture % 10, suffix)
 
 
@@ -142,14 +166,16 @@ def _compression(flags: int) -> Compression:
     return "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown"
 
 
-def _skip_zeros(source: Source, start: int, at: int, end: int) -> int:
+def _skip_zeros(near: _Near, start: int, at: int, end: int) -> int:
     """The first place from ``at`` that is not zero, on the alignment that containers have; ``end`` if there is none."""
     at = min(end, at + -(at - start) % ALIGNMENT)
     length = 64  # most often the next container is right there
     while at < end:
-        block = source.read(at, min(length, end - at))
-        rest = block.lstrip(b"\0")
-        if rest:
+        read = near.read if length <= _LOOK else near.source.read
+        block = read(at, min(length, end - at))
+        if block[0]:
+            return at
+        if rest := block.lstrip(b"\0"):
             skipped = len(block) - len(rest)
             return at + skipped - skipped % ALIGNMENT
         at, length = at + len(block), BLOCK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -105,8 +106,6 @@ def test_wheels_of_several_pythons_are_not_mixed_up() -> None:
 
 
 def test_a_slice_is_not_held_against_a_whole_wheel() -> None:
-    from dataclasses import replace
-
     old = replace(wheel(cell("cu130", "x86_64", "9.0a"), [], MIB), partial=True)
     (row,) = judged([wheel(cell("cu130", "x86_64", "9.0a"), [], 900 * MIB)], [old])
     assert (row.growth, row.level) == (None, "ok")
@@ -114,7 +113,7 @@ def test_a_slice_is_not_held_against_a_whole_wheel() -> None:
 
 def test_compressed_code_weighs_what_it_is_stored_as_and_the_rest_shares_what_is_left() -> None:
     one = module("m", {"8.0": 300, "9.0a": 100}, host=600)
-    weight = weigh_module(one.model_copy(update={"wheel_bytes": 700}))
+    weight = weigh_module(replace(one, wheel_bytes=700))
     assert weight.targets == {"8.0": 300, "9.0a": 100}
     assert weight.rest == 300
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_base_target_with_ptx_is_alive_since_drivers_compile_it_for_later_devi
     base = wheel(cell("cu130", "x86_64", "8.0 12.0f", family="sm12x"), [module("rope", {"8.0": 3 * MB, "12.0f": MB})])
     assert base.inventory
     code = base.inventory.modules[0].targets["8.0"]
-    base.inventory.modules[0].targets["8.0"] = code.model_copy(update={"ptx": code.sass})
+    base.inventory.modules[0].targets["8.0"] = replace(code, ptx=code.sass)
     assert dead_code(base, "w", ()) == []
 
 

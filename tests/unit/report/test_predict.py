@@ -136,7 +136,7 @@ def test_records_price_a_change_without_any_store(
     records = tmp_path / "records"
     build_record(made, held.bytes).write(records / f"{made.wheel}.build.json")
     assert held.inventory
-    held.inventory.write(records / f"{made.wheel}.inventory.json")
+    (records / f"{made.wheel}.inventory.json").write_text(held.inventory.to_json(), encoding="utf-8")
     (project / "matrix.yaml").write_text(DECLARED.replace(" 12.1a", ""), encoding="utf-8")
     assert run(["plan", "--diff", "HEAD", "--records", str(records)]) == 0
     assert "12.1a as measured" in " ".join(capsys.readouterr().out.split())

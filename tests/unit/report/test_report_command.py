@@ -39,7 +39,7 @@ def records(tmp_path: Path) -> Path:
         held = wheel(made, [module(name, dict.fromkeys(made.targets, 30 * MIB), host=MIB) for name in ("rope", "norm")])
         build_record(made, held.bytes).write(folder / family / f"{made.wheel}.build.json")
         assert held.inventory
-        held.inventory.write(folder / family / f"{made.wheel}.inventory.json")
+        (folder / family / f"{made.wheel}.inventory.json").write_text(held.inventory.to_json(), encoding="utf-8")
     return folder
 
 

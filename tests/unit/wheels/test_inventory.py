@@ -3,6 +3,7 @@ import json
 import pytest
 
 from pipeline.errors import UsageError, VerificationError
+from pipeline.records.inventory import Inventory
 from pipeline.wheels.inventory import read_inventory
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 
@@ -93,3 +94,15 @@ def test_a_file_that_is_neither_is_an_error(tmp_path):
         read_inventory(tmp_path / "x")
     with pytest.raises(UsageError):
         read_inventory(tmp_path / "nowhere")
+
+
+def test_what_was_printed_can_be_read_again(tmp_path):
+    path = tmp_path / "k.inventory.json"
+    found = read_inventory(demo(tmp_path, two_modules()))
+    path.write_text(found.to_json().replace('"wheel":', '"of a later version": 1,\n  "wheel":', 1), encoding="utf-8")
+    assert Inventory.read(path) == found
+    path.write_text("{}")
+    with pytest.raises(UsageError, match="not a Inventory: wheel"):
+        Inventory.read(path)
+    with pytest.raises(UsageError, match="no such record"):
+        Inventory.read(tmp_path / "nowhere")
