@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -196,6 +197,14 @@ def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, siz
 def described(wheel: Path, draft: BuildRecord) -> BuildRecord:
     """The record with the size and digest of the wheel as it is."""
     return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": file_digest(wheel)})
+
+
+def without(record: BuildRecord, members: Iterable[str], reason: str) -> BuildRecord:
+    """The record of a wheel that these members left: their modules are left out, and why."""
+    gone = sorted({Path(name).name.split(".")[0] for name in members})
+    left_out = [*record.left_out, *(LeftOut(name=name, reason=reason) for name in gone)]
+    modules = [module for module in record.modules if module.name not in gone]
+    return record.model_copy(update={"modules": modules, "left_out": left_out})
 
 
 def judge(wheel: Path, record: BuildRecord, package: Package) -> list[Finding]:

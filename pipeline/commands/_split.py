@@ -6,13 +6,13 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from pipeline.build.product import described
+from pipeline.build.product import described, without
 from pipeline.build.restamp import restamped
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
 from pipeline.errors import UsageError
 from pipeline.plan import channels, make_plan
-from pipeline.records.build import BuildRecord, LeftOut
+from pipeline.records.build import BuildRecord
 from pipeline.records.files import BUILD, STAMP, beside
 from pipeline.records.plan import Cell
 from pipeline.records.split import SplitPart
@@ -97,14 +97,9 @@ def _stamp(wheel: Path) -> WheelStamp | None:
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:
     """The build record of one part: the fat build's, with this wheel's cell, bytes and modules."""
     mine = {parse_target(text) for text in cell.targets}
-    gone = {Path(name).name.split(".")[0] for name in part.dropped}
+    held = without(built, part.dropped, "its device code is for other families")
     modules = [
         module.model_copy(update={"targets": [text for text in module.targets if parse_target(text) in mine]})
-        for module in built.modules
-        if module.name not in gone
+        for module in held.modules
     ]
-    left_out = [
-        *built.left_out,
-        *(LeftOut(name=name, reason="its device code is for other families") for name in sorted(gone)),
-    ]
-    return described(wheel, built.model_copy(update={"cell": cell, "modules": modules, "left_out": left_out}))
+    return described(wheel, held.model_copy(update={"cell": cell, "modules": modules}))

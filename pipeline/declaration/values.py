@@ -69,7 +69,8 @@ def _secret(value: str) -> str:
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
-def _bytes(value: Any) -> int:
+def byte_size(value: Any) -> int:
+    """Bytes of a size as people write it: 2 GiB, 500 MB. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
     if not match or match[2].upper() not in _UNITS or not float(match[1]):
         raise wrong(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
@@ -101,7 +102,7 @@ _PERCENT = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$
 
 Targets = Annotated[tuple[Target, ...], BeforeValidator(read_targets), _LIST]
 Capabilities = Annotated[tuple[Capability, ...], BeforeValidator(read_capabilities), _LIST]
-Bytes = Annotated[int, BeforeValidator(_bytes), _SIZE]
+Bytes = Annotated[int, BeforeValidator(byte_size), _SIZE]
 Duration = Annotated[float, BeforeValidator(duration), _SPAN]
 Share = Annotated[float, BeforeValidator(_share), _PERCENT]
 PublicVersion = Annotated[str, AfterValidator(_version)]

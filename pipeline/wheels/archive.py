@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import struct
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from pipeline.errors import UsageError
 from pipeline.wheels import deflating
-from pipeline.wheels.sources import BytesSource, FileSource, Malformed, Reader, Source, Stretch, blocks
+from pipeline.wheels.member import BOMB_RATIO, Member
+from pipeline.wheels.sources import BytesSource, FileSource, Malformed, Reader, Source, Stretch, blocks, open_file
 from pipeline.wheels.zipformat import DEFLATED, STORED
+
+__all__ = ["Archive", "Member", "open_file"]
 
 IN_MEMORY = (
     1 << 30
 )  # bytes; a larger member is unpacked into an anonymous temporary file when it is to be read by position
-# Deflate reaches 1032:1 and only on one repeated byte. Libraries whose fat binaries were emptied reach 100:1.
-BOMB_RATIO, BOMB_BYTES, BOMB_TOTAL = 300, 64 << 20, 1 << 30
+BOMB_TOTAL = 1 << 30  # bytes
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One file or folder in the archive. ``size`` is declared, ``stored`` is what it takes in the archive; in bytes."""
-
-    name: str
-    size: int
-    stored: int
-    crc: int
-    method: int
-    flags: int
-    mode: int
-    header: int  # where its local header starts
-
-    @property
-    def is_folder(self) -> bool:
-        return self.name.endswith("/")
-
-    @property
-    def is_special(self) -> bool:
-        """Whether the mode says symbolic link, device or the like."""
-        return stat.S_IFMT(self.mode) not in (0, stat.S_IFREG, stat.S_IFDIR)
-
-    @property
-    def is_bomb(self) -> bool:
-        """Whether it would grow out of all proportion."""
-        return self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.stored
 
 
 class Archive:
@@ -202,34 +172,33 @@ class Archive:
             raise Malformed(f"{member.size} bytes, where at most {limit} are expected", where=member.name)
         return b"".join(self.chunks(member))
 
+    def whole(self, member: Member) -> deflating.Buffer:
+        """All bytes of a member, in memory and as fast as can be. Raises `Malformed`."""
+        raw = self.raw(member)
+        stored = raw.read(0, raw.size)
+        try:
+            data = stored if member.method == STORED else deflating.decompress(stored, member.size)
+        except Malformed as error:
+            raise Malformed(error.what, where=member.name) from None
+        if len(data) != member.size:
+            raise Malformed(f"not the {member.size} bytes that are declared", where=member.name)
+        if deflating.checksum(data) != member.crc:
+            raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
+        return data
+
     @contextmanager
     def contents(self, member: Member) -> Iterator[Source]:
         """A member for reading by position: in place, in memory, or in an anonymous file. Raises `Malformed`."""
         if member.method == STORED:
             yield self.raw(member)
         elif member.size <= IN_MEMORY:
-            raw = self.raw(member)
-            try:
-                data = deflating.decompress(raw.read(0, raw.size), member.size)
-            except Malformed as error:
-                raise Malformed(error.what, where=member.name) from None
-            if deflating.checksum(data) != member.crc:
-                raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
-            yield BytesSource(data)
+            yield BytesSource(self.whole(member))
         else:
             with tempfile.TemporaryFile() as file:
                 for chunk in self.chunks(member):
                     file.write(chunk)
                 file.flush()
                 yield FileSource(file)
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading. Raises `UsageError` if that cannot be."""
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path)) from None
 
 
 def _member(info: zipfile.ZipInfo) -> Member:

@@ -8,41 +8,17 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import Archive, Member
+from pipeline.wheels.archive import Archive
 from pipeline.wheels.deflating import workers
-from pipeline.wheels.sources import Malformed, Source, blocks
+from pipeline.wheels.member import Contents, Fault, Member, look
+from pipeline.wheels.sources import Malformed, blocks
 from pipeline.wheels.zipformat import STORED
 
+__all__ = ["Contents", "digest_of", "examine"]
+
 MEMORY = 2 << 30  # bytes that unpacked members may take together, unless one alone takes more
-
-FaultKind = Literal["member-unreadable", "elf-unreadable", "fat-binary-unreadable"]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a member, or a part of what it says, could not be read."""
-
-    kind: FaultKind
-    what: str
-
-
-@dataclass(frozen=True)
-class Contents:
-    """One member. ``sha256`` is empty unless asked for; ``entries`` is its device code."""
-
-    member: Member
-    sha256: bytes = b""
-    elf: elf.Elf | None = None
-    entries: tuple[fatbin.Entry, ...] = ()
-    fault: Fault | None = None
-
-    @property
-    def is_module(self) -> bool:
-        """Whether it is a host library or program, or holds device code."""
-        return bool(self.entries) or (self.elf is not None and self.elf.machine != elf.CUDA)
 
 
 @dataclass
@@ -89,34 +65,18 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
         if magic in (elf.MAGIC, fatbin.MAGIC):
             with memory.hold(0 if member.method == STORED else member.size), archive.contents(member) as source:
                 if member.method == STORED and digest:
-                    sha256 = _digest(archive.chunks(member))
+                    sha256 = digest_of(archive.chunks(member))
                 else:
-                    sha256 = _digest(blocks(source)) if digest else b""
+                    sha256 = digest_of(blocks(source)) if digest else b""
                 return look(source, member, sha256)
-        return Contents(member, _digest(archive.chunks(member)) if digest else b"")
+        return Contents(member, digest_of(archive.chunks(member)) if digest else b"")
     except Malformed as error:
         return Contents(member, fault=Fault("member-unreadable", error.what))
 
 
-def _digest(pieces: Iterable[bytes | memoryview]) -> bytes:
+def digest_of(pieces: Iterable[bytes | memoryview]) -> bytes:
+    """SHA-256 of all pieces."""
     hashed = hashlib.sha256()
     for piece in pieces:
         hashed.update(piece)
     return hashed.digest()
-
-
-def look(source: Source, member: Member, sha256: bytes = b"") -> Contents:
-    """What a source that begins as an ELF file or a fat binary holds."""
-    kind: FaultKind = "fat-binary-unreadable"
-    headers: elf.Elf | None = None
-    try:
-        if source.read(0, 4) == fatbin.MAGIC:
-            containers = tuple(fatbin.read_containers(source))
-        else:
-            kind = "elf-unreadable"
-            headers = elf.read_elf(source)
-            kind = "fat-binary-unreadable"
-            containers = fatbin.read_code(source, headers)
-    except Malformed as error:
-        return Contents(member, sha256, headers, fault=Fault(kind, error.what))
-    return Contents(member, sha256, headers, tuple(entry for one in containers for entry in one.entries))

@@ -29,6 +29,13 @@ PIECE = (
 _WINDOW = 32 << 10  # bytes that deflate looks back
 
 
+def tool() -> str:
+    """What compresses members that are held in memory, with its version: ``libdeflate (deflate 0.9.0)``."""
+    return (
+        f"zlib {zlib.ZLIB_RUNTIME_VERSION}" if libdeflate is None else f"libdeflate (deflate {libdeflate.__version__})"
+    )
+
+
 def check_level(level: int) -> None:
     """Raise `UsageError` unless ``level`` is 0 (store) to `HIGHEST_LEVEL`."""
     if not 0 <= level <= HIGHEST_LEVEL:
@@ -94,21 +101,21 @@ def workers() -> int:
     return min(8, cores)
 
 
-def compress_pieces(pieces: Iterable[bytes], level: int) -> Iterator[bytes]:
+def compress_pieces(pieces: Iterable[Buffer], level: int) -> Iterator[bytes]:
     """One raw deflate stream of all pieces (each of `PIECE` bytes, the last one shorter), in flat memory.
 
     Each piece is compressed in a thread with the end of the one before as its dictionary, so the stream is the same
     whatever the number of threads.
     """
 
-    def job(piece: bytes, dictionary: bytes) -> bytes:
+    def job(piece: Buffer, dictionary: Buffer) -> bytes:
         packer = zlib.compressobj(min(level, 9), zlib.DEFLATED, -zlib.MAX_WBITS, zdict=dictionary)
         return packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
 
     count = workers()
     with ThreadPoolExecutor(count) as pool:
         running: deque[Future[bytes]] = deque()
-        dictionary = b""
+        dictionary: Buffer = b""
         for piece in pieces:
             running.append(pool.submit(job, piece, dictionary))
             dictionary = piece[-_WINDOW:]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.errors import VerificationError
 from pipeline.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from pipeline.targets import Target
 from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import Archive, Member, open_file
-from pipeline.wheels.contents import Contents, examine, look
-from pipeline.wheels.sources import FileSource, Source
-from pipeline.wheels.zipformat import STORED
+from pipeline.wheels.member import Contents, Member, look
+from pipeline.wheels.sources import FileSource, Source, open_file
+
+if TYPE_CHECKING:
+    from pipeline.wheels.archive import Archive
 
 
 def read_inventory(path: Path) -> Inventory:
@@ -32,11 +34,15 @@ def of_source(source: Source, name: str, *, in_order: bool = False) -> Inventory
     magic = source.read(0, min(4, source.size))
     if magic in (elf.MAGIC, fatbin.MAGIC):
         return of_contents(name, [look(source, _alone(name, source.size))])
+    from pipeline.wheels.archive import Archive
+
     return of_archive(Archive(source, name, in_order=in_order))
 
 
 def of_archive(archive: Archive) -> Inventory:
     """The inventory of an open wheel. Raises `VerificationError` naming every member that cannot be read."""
+    from pipeline.wheels.contents import examine
+
     return of_contents(archive.name, examine(archive, archive.by_name.values(), digests=False))
 
 
@@ -76,4 +82,4 @@ def sums(entries: Iterable[fatbin.Entry]) -> dict[str, TargetCode]:
 
 
 def _alone(name: str, size: int) -> Member:
-    return Member(name=name, size=size, stored=size, crc=0, method=STORED, flags=0, mode=0, header=0)
+    return Member(name=name, size=size, stored=size, crc=0, method=0, flags=0, mode=0, header=0)

@@ -7,9 +7,10 @@ import os
 import threading
 from collections.abc import Iterator
 from mmap import mmap
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from pipeline.errors import VerificationError
+from pipeline.errors import UsageError, VerificationError
 
 BLOCK = 1 << 20  # bytes read at a time by `blocks`
 
@@ -90,6 +91,14 @@ class FileSource:
         with self._lock:
             self._file.seek(offset)
             return self._file.read(length)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading. Raises `UsageError` if that cannot be."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path)) from None
 
 
 class Stretch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from pipeline.wheels.checks.metadata import check_metadata, check_name, check_wh
 from pipeline.wheels.checks.record import check_record
 from pipeline.wheels.checks.stamps import check_stamp, check_stamp_files
 from pipeline.wheels.checks.subject import Check, error, subject_of
-from pipeline.wheels.contents import examine
+from pipeline.wheels.contents import digest_of, examine
 from pipeline.wheels.expected import Expected, expected_of
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.sources import FileSource, Malformed, blocks
@@ -73,9 +72,7 @@ def _name(text: str) -> WheelName | None:
 
 def _digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
     if expected.sha256:
-        hashed = hashlib.sha256()
-        for block in blocks(source):
-            hashed.update(block)
-        if hashed.hexdigest() != expected.sha256:
-            what = f"its sha256 is {hashed.hexdigest()}, its build record says {expected.sha256}"
+        found = digest_of(blocks(source)).hex()
+        if found != expected.sha256:
+            what = f"its sha256 is {found}, its build record says {expected.sha256}"
             yield error("digest", what, "build it again; nothing may change a wheel after its build")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, VerificationError
 from pipeline.records.base import atomic_file
 from pipeline.wheels import deflating, zipformat
 from pipeline.wheels.archive import Archive, Member
@@ -19,18 +19,23 @@ from pipeline.wheels.record import Line, spelt, write_record
 from pipeline.wheels.sources import blocks
 from pipeline.wheels.zipformat import DEFLATED, STORED, Row, When
 
-LARGE = 256 << 20  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
-_IN_FLIGHT = 1 << 30  # bytes of small members that are held at a time
+LARGE = 512 << 20  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
+_IN_FLIGHT = 512 << 20  # bytes of small members that are held at a time
 
 
 @dataclass(frozen=True)
 class Item:
-    """A member to compress. ``pieces`` gives its ``size`` bytes, `PIECE` at a time."""
+    """A member to compress. ``pieces`` gives its ``size`` bytes, `PIECE` at a time; ``whole``, all of them, is faster.
+
+    ``promised`` is the digest (SHA-256) that the bytes must have, where one is known.
+    """
 
     name: str
     size: int
-    pieces: Callable[[], Iterable[bytes]]
+    pieces: Callable[[], Iterable[Buffer]]
     executable: bool = False
+    whole: Callable[[], Buffer] | None = None
+    promised: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -72,25 +77,42 @@ def of_file(name: str, path: Path) -> Item:
     return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
 
 
+def of_member(archive: Archive, member: Member, name: str, promised: bytes = b"") -> Item:
+    """A member of another archive, compressed anew when its turn comes."""
+
+    def pieces() -> Iterator[Buffer]:
+        rest = bytearray()
+        for chunk in archive.chunks(member):
+            rest += chunk
+            while len(rest) >= PIECE:
+                yield bytes(rest[:PIECE])
+                del rest[:PIECE]
+        if rest:
+            yield bytes(rest)
+
+    return Item(name, member.size, pieces, bool(member.mode & 0o100), lambda: archive.whole(member), promised)
+
+
 def write_wheel(
-    path: Path, items: Sequence[Item | Copied], *, record: str, level: int, date: When | None = None
+    path: Path, items: Sequence[Item | Copied], *, record: str, level: int, large: int = LARGE, date: When | None = None
 ) -> Path:
     """Write a wheel of these members in this order, and its RECORD (a member name) at the end. Returns ``path``.
 
-    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; ``date`` is for every member, by default `zipformat.when`.
-    Until all is written it has another name, and on any failure nothing is left of it.
+    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; members of ``large`` bytes and more are streamed; ``date`` is
+    for every member, by default `zipformat.when`. Until all is written it has another name, and on any failure nothing
+    is left of it. Raises `VerificationError` for a member that is not what it was promised to be.
     """
     deflating.check_level(level)
     date = date or zipformat.when()
     with atomic_file(path) as file:
-        _write(file, items, record, level, date)
+        _write(file, items, record=record, level=level, large=large, date=date)
     return path
 
 
-def _write(file: BinaryIO, items: Sequence[Item | Copied], record: str, level: int, date: When) -> None:
+def _write(file: BinaryIO, items: Sequence[Item | Copied], *, record: str, level: int, large: int, date: When) -> None:
     rows: list[Row] = []
     lines: list[Line] = []
-    for item, ready in _prepared(items, level):
+    for item, ready in _prepared(items, level, large):
         offset = file.tell()
         if isinstance(item, Copied):
             row, sha256 = _copy(file, item, date, offset), item.sha256
@@ -101,6 +123,9 @@ def _write(file: BinaryIO, items: Sequence[Item | Copied], record: str, level: i
             row = replace(row, offset=offset)
             file.write(row.local_header(date))
             file.write(data)
+        if isinstance(item, Item) and item.promised not in (b"", sha256):
+            what = "its bytes are not those that RECORD has the digest of"
+            raise VerificationError(what, where=item.name, remedy="build or fetch the wheel again")
         rows.append(row)
         lines.append(Line(row.name, spelt(sha256), str(row.size)))
     _, data, row = _compressed(of_bytes(record, write_record([*lines, Line(record, "", "")])), level)
@@ -113,7 +138,7 @@ def _write(file: BinaryIO, items: Sequence[Item | Copied], record: str, level: i
 _Ready = tuple[bytes, Buffer, Row]
 
 
-def _prepared(items: Sequence[Item | Copied], level: int) -> Iterator[tuple[Item | Copied, _Ready | None]]:
+def _prepared(items: Sequence[Item | Copied], level: int, large: int) -> Iterator[tuple[Item | Copied, _Ready | None]]:
     """Items in their order, each small one compressed, a few ahead of the one that is asked for."""
     count = deflating.workers()
     with ThreadPoolExecutor(count) as pool:
@@ -126,7 +151,7 @@ def _prepared(items: Sequence[Item | Copied], level: int) -> Iterator[tuple[Item
 
         try:
             for item in items:
-                small = isinstance(item, Item) and item.size < LARGE
+                small = isinstance(item, Item) and item.size < large
                 weight = item.size if isinstance(item, Item) and small else 0
                 while ahead and (len(ahead) > 4 * count or held + weight > _IN_FLIGHT):
                     first, ready = take()
@@ -143,7 +168,7 @@ def _prepared(items: Sequence[Item | Copied], level: int) -> Iterator[tuple[Item
 
 
 def _compressed(item: Item, level: int) -> _Ready:
-    data: Buffer = b"".join(item.pieces())
+    data: Buffer = item.whole() if item.whole else b"".join(item.pieces())
     packed: Buffer = deflating.compress(data, level) if level and data else data
     shorter = len(packed) < len(data)
     return (
@@ -165,7 +190,7 @@ def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> 
     """Write a member as it is read; its header is written again at the end, when sizes and checksum are known."""
     hashed, crc = hashlib.sha256(), 0
 
-    def read() -> Iterator[bytes]:
+    def read() -> Iterator[Buffer]:
         nonlocal crc
         for piece in item.pieces():
             hashed.update(piece)

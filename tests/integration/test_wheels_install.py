@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import pack, placeholder, stamp_wheel
+from pipeline.wheels.repack import Changes, repack
 from tests.unit.wheels.synthetic import VERSION, library, rezip, stamp
 
 pytestmark = pytest.mark.integration
@@ -22,6 +23,19 @@ def pip(wheel: Path, folder: Path) -> list[str]:
     return [*command, "--target", str(folder), str(wheel)]
 
 
+def installer(wheel: Path, folder: Path) -> list[str]:
+    """The library that other installers are made of, which holds every file against RECORD."""
+    prefix = folder.parent / "prefix"
+    move = (
+        "import shutil, subprocess, sys, pathlib;"
+        "subprocess.run([sys.executable, '-m', 'installer', '--prefix', sys.argv[2], '--no-compile-bytecode',"
+        " '--validate-record', 'all', sys.argv[1]], check=True);"
+        "found = next(pathlib.Path(sys.argv[2]).rglob('site-packages'));"
+        "shutil.move(found, sys.argv[3])"
+    )
+    return [sys.executable, "-c", move, str(wheel), str(prefix), str(folder)]
+
+
 def uv(wheel: Path, folder: Path) -> list[str]:
     tool = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if not tool:
@@ -29,7 +43,7 @@ def uv(wheel: Path, folder: Path) -> list[str]:
     return [tool, "pip", "install", "--no-index", "--no-deps", "--no-cache", "--target", str(folder), str(wheel)]
 
 
-@pytest.fixture(params=[pip, uv], ids=["pip", "uv"])
+@pytest.fixture(params=[pip, uv, installer], ids=["pip", "uv", "installer"])
 def install(request, tmp_path):
     def installed(wheel: Path) -> Path:
         folder = tmp_path / "site"
@@ -94,3 +108,16 @@ def test_a_placeholder_installs(tmp_path, install, size):
     folder = install(wheel)
     assert version_of(folder) == VERSION
     assert set((folder / "demo_jit/placeholder.bin").read_bytes()) == {0}
+
+
+def test_a_repacked_wheel_installs_under_its_new_version(tmp_path, install):
+    wheel, files = packed(tmp_path)
+    changes = Changes(label="cu130.other", stamps=("demo_jit/__init__.py",), exclude=("*comma.txt",), sbom=True)
+    done = repack(wheel, tmp_path / "made", changes, level=9, large=64)
+    folder = install(tmp_path / "made" / done.wheel)
+    assert version_of(folder) == "1.0+cu130.other"
+    same = set(files) - {"demo_jit/__init__.py", "demo_jit/data, with comma.txt"}
+    assert {name: (folder / name).read_bytes() for name in same} == {name: files[name] for name in same}
+    assert (folder / "demo_jit/bin/tool").stat().st_mode & 0o111
+    assert not (folder / "demo_jit/data, with comma.txt").exists()
+    assert (folder / done.sbom).is_file()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.records.build import BuildRecord, Toolchain
+from pipeline.records.plan import Cell
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels.pack import pack
 
 FLAGS = {"": 0x11, "a": 0x100011, "f": 0x200011}
 VERSION = "1.0+cu130.sm12x"
 TAGS = "cp39-abi3-manylinux_2_28_x86_64"
+NAME = f"demo_jit-{VERSION}-{TAGS}.whl"
 
 
 def entry(arch=90, suffix="", *, kind=2, payload=b"\x7fELF" + bytes(60), packed="none", raw=0, header=64) -> bytes:
@@ -135,3 +139,24 @@ def rezip(wheel: Path, change, *, name: str | None = None) -> Path:
         for member, data in members.items():
             archive.writestr(member, data)
     return target
+
+
+def cell(**changes) -> Cell:
+    """The cell of the demo wheel."""
+    told = {
+        "id": "cu130-x86_64-sm12x", "package": "demo-jit", "version": "1.0", "cuda": "cu130", "toolkit": "13.0",
+        "arch": "x86_64", "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"],
+        "local_version": "cu130.sm12x", "wheel": NAME, "artifact": "x", "image": None, "runner": None, "smoke": None,
+    }  # fmt: skip
+    return Cell(**{**told, **changes})
+
+
+def built(wheel: Path, **changes) -> BuildRecord:
+    """The build record of a wheel."""
+    told = {
+        "wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "cell": cell(), "engine": "host",
+        "toolchain": Toolchain(kind="none", release=None, nvcc=None, host_compiler=None),
+        "commit": None,
+    }  # fmt: skip
+    return BuildRecord(**{**told, **changes})

@@ -2,14 +2,11 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.records.build import BuildRecord, BuiltModule, Toolchain
-from pipeline.records.plan import Cell
+from pipeline.records.build import BuiltModule
 from pipeline.targets import parse_target
 from pipeline.wheels.pack import placeholder
 from pipeline.wheels.verify import Expected, expected_of, verify
-from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, stamp
-
-NAME = f"demo_jit-{VERSION}-{TAGS}.whl"
+from tests.unit.wheels.synthetic import NAME, VERSION, built, cell, demo, library, stamp
 
 
 def findings(path, **expected):
@@ -18,27 +15,6 @@ def findings(path, **expected):
 
 def kinds(path, **expected):
     return [kind for kind, _ in findings(path, **expected)]
-
-
-def cell(**changes) -> Cell:
-    told = {
-        "id": "cu130-x86_64-sm12x", "package": "demo-jit", "version": "1.0", "cuda": "cu130", "toolkit": "13.0",
-        "arch": "x86_64", "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"],
-        "local_version": "cu130.sm12x", "wheel": NAME, "artifact": "x", "image": None, "runner": None, "smoke": None,
-    }  # fmt: skip
-    return Cell(**{**told, **changes})
-
-
-def built(wheel, **changes) -> BuildRecord:
-    import hashlib
-
-    told = {
-        "wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
-        "cell": cell(), "engine": "host",
-        "toolchain": Toolchain(kind="none", release=None, nvcc=None, host_compiler=None),
-        "commit": None,
-    }  # fmt: skip
-    return BuildRecord(**{**told, **changes})
 
 
 class TestTargets:
