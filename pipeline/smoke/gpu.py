@@ -18,8 +18,7 @@ from pipeline.smoke.environment import Bare
 from pipeline.smoke.subject import Subject
 from pipeline.targets import Capability, runs, toolkits
 from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import open_file
-from pipeline.wheels.sources import FileSource
+from pipeline.wheels.sources import FileSource, open_file
 
 _DETECT_SECONDS = 120.0
 _LOAD_SECONDS = 900.0
