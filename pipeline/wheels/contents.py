@@ -18,7 +18,7 @@ from pipeline.wheels.zipformat import STORED
 
 __all__ = ["Contents", "digest_of", "examine"]
 
-MEMORY = 2 << 30  # bytes that unpacked members may take together, unless one alone takes more
+MEMORY = 2 << 30  # bytes that members, packed and unpacked, may take together, unless one alone takes more
 
 
 @dataclass
@@ -63,7 +63,10 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
     try:
         magic = archive.head(member, 4)
         if magic in (elf.MAGIC, fatbin.MAGIC):
-            with memory.hold(0 if member.method == STORED else member.size), archive.contents(member) as source:
+            with (
+                memory.hold(0 if member.method == STORED else member.size + member.stored),
+                archive.contents(member) as source,
+            ):
                 if member.method == STORED and digest:
                     sha256 = digest_of(archive.chunks(member))
                 else:
