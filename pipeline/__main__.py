@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "inventory": "List the machine code in a wheel, by module and target.",
     "verify": "Check that a wheel is sound, and what its cell says.",
     "split": "Divide a fat wheel into its family or target wheels.",
+    "shim": "Write a metadata-only wheel that requires providers exactly.",
     "repack": "Write a wheel anew: the same bytes every time, and changed as asked.",
     "smoke": "Import a wheel in a bare environment, and run it on a GPU.",
     "release": "Bring assets into a release, each by itself.",

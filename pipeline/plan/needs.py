@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
 from pipeline.plan.expand import Made
 from pipeline.records.plan import Cell
+from pipeline.records.requiring import Machine, Provider, requirements
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def coupled(made: list[Made], among: list[Made] | None = None) -> tuple[list[Mad
         if one.package.layout != "provider" or one.cell.shim:  # of providers, extras stand on the shim
             extras = {extra: _met(one, names, pool, unmet) for extra, names in one.package.extras.items()}
         if one.cell.shim:
-            providers = dict(_providers(one.cell, [m.cell for m in made if m.place == one.place and not m.cell.shim]))
+            providers = _providers(one.cell, [m.cell for m in made if m.place == one.place and not m.cell.shim])
             if not providers:
                 continue
             needs += list(providers.values()) if one.package.shim == "all" else []
@@ -54,36 +54,15 @@ def _met(one: Made, names: list[str], pool: list[Made], unmet: dict[Unmet, None]
     return found
 
 
-def _providers(shim: Cell, cells: list[Cell]) -> Iterator[tuple[str, str]]:
-    """Extra and requirement for each provider of a shim; a marker where not every CPU and Python has it."""
+def _providers(shim: Cell, cells: list[Cell]) -> dict[str, str]:
+    """Extra and requirement for each provider of a shim."""
     own = [c for c in cells if c.cuda == shim.cuda and shim.axes.items() <= c.axes.items()]
-    by_family: dict[str, list[Cell]] = {}
-    for cell in own:
-        by_family.setdefault(cell.family or "", []).append(cell)
-    machines = list(dict.fromkeys(map(_machine, own)))
-    for family, same in by_family.items():
-        marker = _marker(list(dict.fromkeys(map(_machine, same))), machines)
-        yield family, f"{same[0].package}=={same[0].full_version}{f' ; {marker}' if marker else ''}"
+    return requirements([Provider(c.family or "", c.package, c.full_version, _machine(c)) for c in own])
 
 
-def _machine(cell: Cell) -> tuple[str, str]:
-    """What pip can tell apart: the CPU architecture and, where a package is built over it, the Python."""
+def _machine(cell: Cell) -> Machine:
     python = cell.axes.get("python")
     return cell.arch or "", python if python and re.fullmatch(r"3\.[0-9]+", python) else ""
-
-
-def _marker(held: list[tuple[str, str]], every: list[tuple[str, str]]) -> str:
-    """The machines among ``every`` that are ``held``, as a marker; empty for all."""
-    if len(held) == len(every):
-        return ""
-    clauses: list[str] = []
-    for arch in dict.fromkeys(arch for arch, _ in held):
-        pythons = [python for a, python in held if a == arch]
-        if len(pythons) == sum(a == arch for a, _ in every):
-            clauses.append(f"platform_machine == '{arch}'")
-        else:
-            clauses += [f"platform_machine == '{arch}' and python_version == '{python}'" for python in pythons]
-    return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
 
 
 def _requirement(one: Made, name: str, made: list[Made]) -> str | Unmet:

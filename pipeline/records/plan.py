@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.records.base import Record
 from pipeline.records.files import SIZE_LIMIT
 from pipeline.records.report import CellPrice
+from pipeline.records.requiring import behind
 
 
 class Cell(Record):
@@ -38,12 +39,7 @@ class Cell(Record):
     @property
     def requires_dist(self) -> list[str]:
         """``requires`` and ``extras`` as the lines of METADATA's Requires-Dist."""
-        lines = list(self.requires)
-        for extra, wanted in self.extras.items():
-            for requirement in wanted:
-                what, _, marker = requirement.partition(" ; ")
-                lines.append(f"{what} ; {marker} and extra == '{extra}'" if marker else f"{what} ; extra == '{extra}'")
-        return lines
+        return [*self.requires, *(behind(extra, one) for extra, wanted in self.extras.items() for one in wanted)]
 
 
 class Excluded(Record):

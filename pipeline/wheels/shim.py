@@ -1,0 +1,126 @@
+"""Shims: a wheel of metadata alone, which requires its providers exactly and has an extra for each target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from pydantic import ValidationError
+
+from pipeline.errors import UsageError
+from pipeline.records.files import STAMP
+from pipeline.records.requiring import Provider, behind, requirements
+from pipeline.records.stamp import WheelStamp
+from pipeline.wheels.archive import Archive
+from pipeline.wheels.metadata import Fields, read_headers
+from pipeline.wheels.names import WheelName, architecture
+from pipeline.wheels.pack import pack
+
+_SHARED = ("License-Expression", "Requires-Python", "Author", "Author-email", "Project-URL")
+_TARGET = re.compile(r"sm[0-9]{2,3}[af]?")
+
+
+def write_shim(
+    wheels: Iterable[Path],
+    out_dir: Path,
+    *,
+    name: str,
+    plain: Literal["all", "extras"] = "all",
+    summary: str = "",
+    tags: str = "py3-none-any",
+) -> tuple[Path, dict[str, str]]:
+    """Write the shim ``name`` of these providers' wheels; its path, and what each extra requires.
+
+    ``plain`` says what an install without an extra brings: all providers, or none. The version is theirs, and so is
+    the metadata that they agree on. Raises `UsageError`, naming all, for wheels that no shim can require together.
+    """
+    seen = [_read(wheel) for wheel in wheels]
+    _check(seen)
+    wanted = requirements([one.provider for one in seen])
+    stamps = [one.stamp for one in seen if one.stamp]
+    version = seen[0].provider.version
+    stamp = None
+    if len(stamps) == len(seen):
+        stamp = WheelStamp(
+            distribution=name, version=version, cuda=_same(s.cuda for s in stamps), arch=None, family=None,
+            toolkit=_same(s.toolkit for s in stamps), targets=[], covers=[], commit=_same(s.commit for s in stamps),
+        )  # fmt: skip
+    metadata = _agreed([one.metadata for one in seen]) | {
+        "Summary": summary,
+        "Requires-Dist": [*(wanted.values() if plain == "all" else ()), *(behind(e, r) for e, r in wanted.items())],
+        "Provides-Extra": list(wanted),
+    }
+    fields: Fields = {field: value for field, value in metadata.items() if value}
+    with TemporaryDirectory() as nothing:
+        path = pack(
+            Path(nothing), out_dir, distribution=name, version=version, tags=tags, metadata=fields, stamp=stamp,
+            empty=True,
+        )  # fmt: skip
+    return path, wanted
+
+
+@dataclass(frozen=True)
+class _Seen:
+    wheel: str
+    provider: Provider
+    stamp: WheelStamp | None
+    metadata: Message
+
+
+def _read(wheel: Path) -> _Seen:
+    name = WheelName.parse(wheel.name)
+    with Archive.open(wheel) as archive:
+        metadata = read_headers(archive.read(archive.by_name[f"{archive.dist_info}/METADATA"]))
+        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
+        try:
+            stamp = WheelStamp.model_validate_json(archive.read(member)) if member else None
+        except ValidationError:
+            raise UsageError("its fatwheel.json is none of fatwheel's", where=wheel.name) from None
+    said = stamp.family if stamp and stamp.family else name.distribution.rpartition("-")[2]
+    if not _TARGET.fullmatch(said):
+        raise UsageError(
+            "nothing says which target it is for", where=wheel.name,
+            remedy="name its distribution like mykernels-sm90a, or have fatwheel build it with `layout: provider`",
+        )  # fmt: skip
+    arches = {arch for platform in name.platforms if (arch := architecture(platform))}
+    pythons = {tag.interpreter.removeprefix("cp3") for tag in name.tags if re.fullmatch(r"cp3\d+t?", tag.abi)}
+    machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
+    provider = Provider(said, str(metadata["Name"] or name.distribution), str(name.version), machine)
+    return _Seen(wheel.name, provider, stamp, metadata)
+
+
+def _check(seen: list[_Seen]) -> None:
+    wrong: list[str] = []
+    versions = sorted({one.provider.version for one in seen})
+    if len(versions) > 1:
+        wrong += [f"{one.wheel} is {one.provider.version}" for one in seen]
+    names: dict[str, str] = {}
+    for one in seen:
+        first = names.setdefault(one.provider.extra, one.provider.distribution)
+        if first != one.provider.distribution:
+            wrong.append(f"{one.wheel} is for {one.provider.extra}, and so is {first}")
+    if wrong:
+        raise UsageError(
+            "one shim cannot require all of them:\n  " + "\n  ".join(wrong),
+            remedy="give the providers of one version, one for each target; wheels of several CPUs may come together",
+        )
+
+
+def _agreed(metadata: list[Message]) -> dict[str, str | list[str]]:
+    """Fields that say the same in all."""
+    found: dict[str, str | list[str]] = {}
+    for field in _SHARED:
+        values = [list(map(str, one.get_all(field, []))) for one in metadata]
+        if values[0] and all(one == values[0] for one in values):
+            found[field] = values[0] if field == "Project-URL" else values[0][0]
+    return found
+
+
+def _same(values: Iterable[str | None]) -> str | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
