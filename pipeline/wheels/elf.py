@@ -1,4 +1,4 @@
-"""Shared libraries and executables: what a 64-bit little-endian ELF file says of itself."""
+"""Shared libraries and executables: what an ELF file says of itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from pipeline.wheels.sources import Malformed, Source
 
 MAGIC = b"\x7fELF"
 CUDA = 190  # e_machine of a cubin (EM_CUDA)
-MACHINES: dict[int, str] = {21: "ppc64le", 62: "x86_64", 183: "aarch64", 243: "riscv64", 258: "loongarch64"}
+# As platform tags name them. Of 21 there are two, of either byte order.
+MACHINES: dict[int, str] = {
+    3: "i686",
+    21: "ppc64le",
+    22: "s390x",
+    40: "armv7l",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+    258: "loongarch64",
+}
 
 _TABLE_LIMIT = 64 << 20  # bytes; far above any real section, string or dynamic table
 _DYNAMIC_LIMIT = 1 << 20  # bytes
@@ -20,6 +30,39 @@ _PT_LOAD, _PT_DYNAMIC = 1, 2
 _SHT_NULL, _SHT_NOBITS = 0, 8
 _DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 10, 14, 15, 29
 _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How numbers are laid out: ``order`` as `struct` has it, and 32 or 64 bits."""
+
+    order: str
+    wide: bool
+
+    @property
+    def header(self) -> struct.Struct:
+        """Machine, program headers, sections, and how large and how many they are; from byte 18 on."""
+        return struct.Struct(f"{self.order}{'H12xQQ6xHHHHH' if self.wide else 'H8xII6xHHHHH'}")
+
+    @property
+    def section(self) -> struct.Struct:
+        """Name, kind, flags, address, offset, size, link, and more."""
+        return struct.Struct(f"{self.order}{'IIQQQQIIQQ' if self.wide else '10I'}")
+
+    @property
+    def segment(self) -> struct.Struct:
+        """Its fields come in another order with 32 bits."""
+        return struct.Struct(f"{self.order}{'IIQQQQQQ' if self.wide else '8I'}")
+
+    @property
+    def dynamic(self) -> struct.Struct:
+        """Tag and value."""
+        return struct.Struct(f"{self.order}{'QQ' if self.wide else 'II'}")
+
+    @property
+    def header_size(self) -> int:
+        """Bytes of the file's own header."""
+        return 18 + self.header.size
 
 
 @dataclass(frozen=True)
@@ -68,18 +111,16 @@ def read_elf(source: Source) -> Elf:
     header = source.read(0, min(64, source.size))
     if header[:4] != MAGIC:
         raise Malformed("not an ELF file")
-    if len(header) < 64:
+    if len(header) > 6 and not (header[4] in (1, 2) and header[5] in (1, 2)):
+        raise Malformed("an ELF file of neither 32 nor 64 bits, or of no byte order")
+    form = _Form(">" if header[5:6] == b"\2" else "<", wide=header[4:5] != b"\1")
+    if len(header) < form.header_size:
         raise Malformed("an ELF file cut short within its header")
-    if header[4:6] != b"\x02\x01":
-        bits, order = {1: "32", 2: "64"}.get(header[4], "?"), {1: "little", 2: "big"}.get(header[5], "?")
-        raise Malformed(f"an ELF file of {bits} bits, {order}-endian, where 64 bits little-endian are expected")
     machine: int
-    machine, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx = struct.unpack_from(
-        "<H12xQQ6xHHHHH", header, 18
-    )
-    sections = _sections(source, shoff, shentsize, shnum, shstrndx)
-    loads, dynamic = _segments(source, phoff, phentsize, phnum)
-    found = _Dynamic(source, loads, dynamic)
+    machine, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx = form.header.unpack_from(header, 18)
+    sections = _sections(source, form, shoff, shentsize, (shnum, shstrndx))
+    loads, dynamic = _segments(source, form, phoff, phentsize, phnum)
+    found = _Dynamic(source, form, loads, dynamic)
     return Elf(
         machine=machine,
         sections=sections,
@@ -92,7 +133,7 @@ def read_elf(source: Source) -> Elf:
 
 
 def _paths(lists: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(path for joined in lists for path in joined.split(":"))
+    return tuple(path for joined in lists if joined for path in joined.split(":"))  # glibc passes over an empty list
 
 
 def _table(source: Source, what: str, offset: int, size: int) -> bytes:
@@ -104,17 +145,17 @@ def _table(source: Source, what: str, offset: int, size: int) -> bytes:
         raise Malformed(f"the {what} lies outside the file ({error.what})") from None
 
 
-def _sections(source: Source, offset: int, entry: int, count: int, names_at: int) -> tuple[Section, ...]:
+def _sections(source: Source, form: _Form, offset: int, entry: int, numbers: tuple[int, int]) -> tuple[Section, ...]:
+    count, names_at = numbers
+    row = form.section
     if offset == 0:
         return ()
-    if entry != 64:
-        raise Malformed(f"section headers of {entry} bytes, not 64")
+    if entry != row.size:
+        raise Malformed(f"section headers of {entry} bytes, not {row.size}")
     if count == 0 or names_at == 0xFFFF:  # more than fit in the header: section 0 holds the numbers
-        _, _, _, _, _, first_size, first_link, *_ = struct.unpack(
-            "<IIQQQQIIQQ", _table(source, "section table", offset, 64)
-        )
+        _, _, _, _, _, first_size, first_link, *_ = row.unpack(_table(source, "section table", offset, row.size))
         count, names_at = count or first_size, first_link if names_at == 0xFFFF else names_at
-    rows = list(struct.iter_unpack("<IIQQQQIIQQ", _table(source, "section table", offset, 64 * count)))
+    rows = list(row.iter_unpack(_table(source, "section table", offset, row.size * count)))
     if names_at == 0 or not rows:
         names = b""
     elif names_at >= len(rows):
@@ -134,16 +175,18 @@ def _sections(source: Source, offset: int, entry: int, count: int, names_at: int
 _Segment = tuple[int, int, int]  # address, offset, bytes in the file
 
 
-def _segments(source: Source, offset: int, entry: int, count: int) -> tuple[list[_Segment], _Segment | None]:
+def _segments(
+    source: Source, form: _Form, offset: int, entry: int, count: int
+) -> tuple[list[_Segment], _Segment | None]:
+    row = form.segment
     if offset == 0 or count == 0:
         return [], None
-    if entry != 56:
-        raise Malformed(f"program headers of {entry} bytes, not 56")
+    if entry != row.size:
+        raise Malformed(f"program headers of {entry} bytes, not {row.size}")
     loads: list[_Segment] = []
     dynamic: _Segment | None = None
-    for kind, _, start, address, _, size, *_ in struct.iter_unpack(
-        "<IIQQQQQQ", _table(source, "program header table", offset, 56 * count)
-    ):
+    for kind, *fields in row.iter_unpack(_table(source, "program header table", offset, row.size * count)):
+        start, address, _, size = fields[1:5] if form.wide else fields[:4]
         if kind == _PT_LOAD:
             loads.append((address, start, size))
         elif kind == _PT_DYNAMIC:
@@ -154,12 +197,13 @@ def _segments(source: Source, offset: int, entry: int, count: int) -> tuple[list
 class _Dynamic:
     """The dynamic section, found as the loader finds it: by program headers, so that no section name can mislead."""
 
-    def __init__(self, source: Source, loads: list[_Segment], dynamic: _Segment | None) -> None:
-        self._source, self._loads = source, loads
+    def __init__(self, source: Source, form: _Form, loads: list[_Segment], dynamic: _Segment | None) -> None:
+        self._source, self._form, self._loads = source, form, loads
         self._entries: list[tuple[int, int]] = []
         if dynamic:
-            size = min(dynamic[2], _DYNAMIC_LIMIT) // 16 * 16
-            for tag, value in struct.iter_unpack("<QQ", _table(source, "dynamic section", dynamic[1], size)):
+            row = form.dynamic
+            size = min(dynamic[2], _DYNAMIC_LIMIT) // row.size * row.size
+            for tag, value in row.iter_unpack(_table(source, "dynamic section", dynamic[1], size)):
                 if tag == 0:
                     break
                 self._entries.append((tag, value))
@@ -194,13 +238,14 @@ class _Dynamic:
         address, left = self._value(_DT_VERNEED), self._value(_DT_VERNEEDNUM) or 0
         if left > _VERSIONS_LIMIT:
             raise Malformed(f"version needs on {left} libraries are claimed")
+        need, version = struct.Struct(f"{self._form.order}HHIII"), struct.Struct(f"{self._form.order}IHHII")
         found: list[tuple[str, str]] = []
         at = self._offset(address) if address is not None and left else 0
         while at and left:
-            _, count, file, first, following = struct.unpack("<HHIII", _table(self._source, "version needs", at, 16))
+            _, count, file, first, following = need.unpack(_table(self._source, "version needs", at, need.size))
             library, aux = self._string(file), at + first
             for _ in range(count):
-                _, _, _, name, step = struct.unpack("<IHHII", _table(self._source, "version needs", aux, 16))
+                _, _, _, name, step = version.unpack(_table(self._source, "version needs", aux, version.size))
                 found.append((library, self._string(name)))
                 if len(found) > _VERSIONS_LIMIT:
                     raise Malformed("the version needs have no end")

@@ -40,7 +40,7 @@ def container(*entries: bytes) -> bytes:
 
 @dataclass
 class ElfFile:
-    """A 64-bit little-endian ELF file with the parts that are looked at, and no code."""
+    """An ELF file with the parts that are looked at, and no code."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict)
     machine: int = 62
@@ -49,8 +49,14 @@ class ElfFile:
     rpath: str | None = None
     runpath: str | None = None
     versions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    order: str = "<"  # as in `struct`
+    wide: bool = True  # 64 bits, else 32
 
     def build(self) -> bytes:
+        def packed(wide: str, narrow: str, *values) -> bytes:
+            return struct.pack(self.order + (wide if self.wide else narrow), *values)
+
+        head, segment, section, pair = (64, 56, 64, 16) if self.wide else (52, 32, 40, 8)
         strings = bytearray(b"\0")
 
         def string(text: str) -> int:
@@ -65,10 +71,10 @@ class ElfFile:
         needs = b""
         for number, (library, names) in enumerate(self.versions.items(), 1):
             following = 0 if number == len(self.versions) else 16 + 16 * len(names)
-            needs += struct.pack("<HHIII", 1, len(names), string(library), 16, following)
+            needs += packed("HHIII", "HHIII", 1, len(names), string(library), 16, following)
             for place, name in enumerate(names, 1):
-                needs += struct.pack("<IHHII", 0, 0, 2, string(name), 0 if place == len(names) else 16)
-        body = bytearray(bytes(64 + 2 * 56))
+                needs += packed("IHHII", "IHHII", 0, 0, 2, string(name), 0 if place == len(names) else 16)
+        body = bytearray(bytes(head + 2 * segment))
 
         def put(data: bytes) -> int:
             body.extend(bytes(-len(body) % 8))
@@ -79,22 +85,27 @@ class ElfFile:
         strings_at, needs_at = put(bytes(strings)), put(needs)
         dynamic += [(5, strings_at), (10, len(strings))]
         dynamic += [(0x6FFFFFFE, needs_at), (0x6FFFFFFF, len(self.versions))] if needs else []
-        table = b"".join(struct.pack("<QQ", *row) for row in [*dynamic, (0, 0)])
+        table = b"".join(packed("QQ", "II", *row) for row in [*dynamic, (0, 0)])
         dynamic_at = put(table)
         placed = [(name, put(data), len(data)) for name, data in self.sections.items()]
         names = b"\0" + b"".join(name.encode() + b"\0" for name, _, _ in placed) + b".shstrtab\0"
         placed.append((".shstrtab", put(names), len(names)))
-        rows = bytes(64) + b"".join(
-            struct.pack("<IIQQQQIIQQ", names.find(name.encode() + b"\0"), 1, 0, 0, at, size, 0, 0, 8, 0)
+        rows = bytes(section) + b"".join(
+            packed("IIQQQQIIQQ", "10I", names.find(name.encode() + b"\0"), 1, 0, 0, at, size, 0, 0, 8, 0)
             for name, at, size in placed
         )
         rows_at = put(rows)
-        body[:64] = struct.pack(
-            "<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 3, self.machine, 1, 0, 64, rows_at, 0, 64, 56, 2, 64,
+        body[:head] = packed(
+            "4sBBB9xHHIQQQIHHHHHH", "4sBBB9xHHIIIIIHHHHHH", b"\x7fELF", 2 if self.wide else 1,
+            1 if self.order == "<" else 2, 1, 3, self.machine, 1, 0, head, rows_at, 0, head, segment, 2, section,
             len(placed) + 1, len(placed),
         )  # fmt: skip
-        body[64:176] = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, len(body), len(body), 4096) + struct.pack(
-            "<IIQQQQQQ", 2, 6, dynamic_at, dynamic_at, dynamic_at, len(table), len(table), 8
+        parts = ((1, 5, 0, len(body), 4096), (2, 6, dynamic_at, len(table), pair // 2))
+        body[head : head + 2 * segment] = b"".join(
+            packed("IIQQQQQQ", "8I", kind, flags, at, at, at, size, size, align)
+            if self.wide
+            else packed("IIQQQQQQ", "8I", kind, at, at, at, size, size, flags, align)
+            for kind, flags, at, size, align in parts
         )
         return bytes(body)
 

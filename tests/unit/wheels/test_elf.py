@@ -65,14 +65,36 @@ def test_versions_come_with_the_library_that_they_are_of():
     [
         (b"", "not an ELF"),
         (b"MZ" + bytes(80), "not an ELF"),
-        (b"\x7fELF" + bytes(20), "cut short"),
-        (b"\x7fELF\x01\x01" + bytes(80), "32 bits"),
-        (b"\x7fELF\x02\x02" + bytes(80), "big-endian"),
+        (b"\x7fELF", "cut short"),
+        (b"\x7fELF\x01\x01" + bytes(20), "cut short"),
+        (b"\x7fELF\x02\x01" + bytes(50), "cut short"),
+        (b"\x7fELF\x03\x01" + bytes(80), "neither 32 nor 64 bits"),
+        (b"\x7fELF\x02\x00" + bytes(80), "no byte order"),
     ],
 )
 def test_other_files_are_told_apart(data, what):
     with pytest.raises(Malformed, match=what):
         read(data)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_files_of_32_bits_and_of_either_byte_order_say_the_same(order, wide):
+    parts = {
+        "needed": ["libc.so.6"], "soname": "libk.so.1", "rpath": "/usr/lib", "runpath": "$ORIGIN",
+        "versions": {"libc.so.6": ["GLIBC_2.4", "GLIBC_2.17"], "libm.so.6": ["GLIBC_2.27"]}, "machine": 22,
+        "sections": {".text": b"abc"},
+    }  # fmt: skip
+    plain, found = read(ElfFile(**parts).build()), read(ElfFile(**parts, order=order, wide=wide).build())
+    for name in ("architecture", "needed", "soname", "rpath", "runpath", "versions", "glibc"):
+        assert getattr(found, name) == getattr(plain, name)
+    assert [(s.name, s.size) for s in found.sections][:2] == [(s.name, s.size) for s in plain.sections][:2]
+    assert (found.architecture, found.glibc, found.rpath) == ("s390x", (2, 27), ("/usr/lib",))
+
+
+def test_an_empty_search_path_is_none_and_an_empty_part_of_one_is_the_current_folder():
+    assert read(ElfFile(runpath="").build()).runpath == ()
+    assert read(ElfFile(runpath="$ORIGIN:").build()).runpath == ("$ORIGIN", "")
 
 
 def test_every_truncation_is_an_error_or_harmless_but_never_a_traceback():
