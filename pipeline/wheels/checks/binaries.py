@@ -14,7 +14,9 @@ from pipeline.wheels.names import architecture, glibc_floor
 
 # They come with the user's driver, and only those of that very driver work. A tail as -1a2b3c4d is auditwheel's.
 _DRIVER = re.compile(
-    r"lib(cuda|cudadebugger|nvcuvid|nvoptix|nvidia-(ml|ptxjitcompiler|nvvm\d*|encode|opencl|opticalflow|fbc|cfg|allocator|gpucomp))"
+    r"lib(cuda|cudadebugger|nvcuvid|nvoptix|(GLX|EGL|GLESv1_CM|GLESv2|vdpau)_nvidia|nvidia-(ml|ptxjitcompiler|nvvm\d*|encode"
+    r"|opencl|opticalflow|fbc|cfg|allocator|gpucomp|glcore|eglcore|glsi|glvkspirv|rtcore|tls|ngx|nscq|pkcs11[-\w]*"
+    r"|egl-\w+|sandboxutils|vksc-core|api|wayland-client|present))"
     r"(-[0-9a-f]{8})?\.so(\..*)?"
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,7 +11,8 @@ from pipeline.records.verification import Finding
 from pipeline.wheels.archive import Member
 from pipeline.wheels.checks.subject import Subject, error, warning
 
-_SCHEMES = {"purelib", "platlib", "headers", "scripts", "data"}  # what a .data folder may hold
+_PACKAGES = {"purelib", "platlib"}  # parts of a .data folder that are installed where the wheel's own packages are
+_SCHEMES = _PACKAGES | {"headers", "scripts", "data"}
 
 
 def check_members(subject: Subject) -> Iterator[Finding]:
@@ -28,7 +30,8 @@ def check_members(subject: Subject) -> Iterator[Finding]:
 def _name(member: Member) -> Iterator[Finding]:
     name = member.name
     parts = name.rstrip("/").split("/")
-    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) or ".." in re.split(r"[/\\]", name):
+    # A drive's letter leads away from whatever it is joined to, also behind the start of a .data folder.
+    if name.startswith(("/", "\\")) or re.search(r"(?:^|[/\\])[A-Za-z]:", name) or ".." in re.split(r"[/\\]", name):
         yield error("member-outside", "it would be written outside the install folder", "do not install it", name)
     elif "\\" in name or any(ord(letter) < 32 or ord(letter) == 127 for letter in name) or {"", "."} & set(parts):
         yield error("member-name", f"{name!r} does not install alike everywhere", "rename it before it is packed", name)
@@ -48,13 +51,18 @@ def _clashes(names: list[str]) -> Iterator[Finding]:
         for depth in range(1, len(folders) + 1):
             if (folder := "/".join(folders[:depth])) in files:
                 yield error("member-duplicate", f"'{folder}' is both a file and a folder", "rename one", name)
-    for lowered, count in Counter(name.lower() for name in set(names)).items():
+    for folded, count in Counter(map(_folded, set(names))).items():
         if count > 1:
-            alike = sorted({name for name in names if name.lower() == lowered})
+            alike = sorted({name for name in names if _folded(name) == folded})
             yield warning("member-case", f"{', '.join(alike)} differ only by case", "rename one", alike[0])
 
 
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
 def _data_folders(subject: Subject) -> Iterator[Finding]:
+    beside: dict[str, str] = {name: name for name in subject.archive.by_name}  # by where it is installed
     for name in sorted(subject.archive.by_name):
         top, _, rest = name.partition("/")
         if not top.endswith(".data") or not rest:
@@ -67,7 +75,11 @@ def _data_folders(subject: Subject) -> Iterator[Finding]:
             yield warning(
                 "member-name", f"'{top}' is not this wheel's data folder", f"call it {subject.name.stem}.data", name
             )
-        elif (scheme := rest.split("/")[0]) not in _SCHEMES or rest == scheme:
+        if (scheme := rest.split("/")[0]) not in _SCHEMES or rest == scheme:
             yield error(
                 "member-name", f"'{scheme}' is no part of a data folder", f"use {', '.join(sorted(_SCHEMES))}", name
             )
+        elif scheme in _PACKAGES:
+            other = beside.setdefault(rest.partition("/")[2], name)
+            if other != name:
+                yield error("member-duplicate", f"it would be installed over '{other}'", "pack each file once", name)

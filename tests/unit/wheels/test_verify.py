@@ -200,7 +200,20 @@ class TestRecord:
 class TestMembers:
     @pytest.mark.parametrize(
         "name",
-        ["/etc/passwd", "../outside.py", "demo_jit/../../outside.py", "C:/windows", "\\\\host\\share", "a\\..\\..\\b"],
+        [
+            "/etc/passwd",
+            "../outside.py",
+            "../outside/",
+            "demo_jit/../../outside.py",
+            "C:/windows",
+            "c:windows",
+            "\\\\host\\share",
+            "\\root",
+            "a\\..\\..\\b",
+            f"demo_jit-{VERSION}.data/data/../../../outside",
+            f"demo_jit-{VERSION}.data/data/C:/windows",
+            f"demo_jit-{VERSION}.data/../../outside",
+        ],
     )
     def test_names_that_lead_outside(self, tmp_path, name):
         def change(members):
@@ -209,7 +222,10 @@ class TestMembers:
 
         assert "member-outside" in kinds(rezip(demo(tmp_path), change))
 
-    @pytest.mark.parametrize("name", ["demo_jit\\k.py", "demo_jit//k.py", "./k.py", "demo_jit/bell\a"])
+    @pytest.mark.parametrize(
+        "name",
+        ["demo_jit\\k.py", "demo_jit//k.py", "./k.py", "demo_jit/bell\a", f"demo_jit-{VERSION}.data/data//etc/passwd"],
+    )
     def test_names_that_do_not_install_everywhere(self, tmp_path, name):
         def change(members):
             members[name] = b""
@@ -238,15 +254,27 @@ class TestMembers:
             rezip(demo(tmp_path), lambda members: (members.update({"demo_jit": b""}), record(members)))
         )
 
-    def test_names_that_differ_only_by_case_are_worth_a_warning(self, tmp_path):
-        found = verify(with_file(tmp_path, "demo_jit/K.so", b""))
+    @pytest.mark.parametrize("part", ["purelib", "platlib"])
+    def test_a_file_that_would_be_installed_over_another(self, tmp_path, part):
+        wheel = with_file(tmp_path, f"demo_jit-{VERSION}.data/{part}/demo_jit/k.so", b"")
+        found = verify(wheel)
+        assert [(f.kind, f.member) for f in found.errors] == [
+            ("member-duplicate", f"demo_jit-{VERSION}.data/{part}/demo_jit/k.so")
+        ]
+        assert kinds(with_file(tmp_path / "b", f"demo_jit-{VERSION}.data/{part}/demo_jit/new.py", b"")) == []
+
+    @pytest.mark.parametrize("names", [("K.so", "k.so"), ("stra\u00dfe", "STRASSE"), ("caf\u00e9", "cafe\u0301")])
+    def test_names_that_differ_only_by_case_or_composition_are_worth_a_warning(self, tmp_path, names):
+        found = verify(demo(tmp_path, {"demo_jit/f.so": library("120f"), **{f"demo_jit/{n}": b"" for n in names}}))
         assert [(f.kind, f.severity) for f in found.findings] == [("member-case", "warning")]
 
     @pytest.mark.parametrize(
         ("name", "kind"),
         [
             ("other-2.data/scripts/x", ["member-name"]),
+            ("other-2.data/nowhere/x", ["member-name", "member-name"]),
             (f"demo_jit-{VERSION}.data/nowhere/x", ["member-name"]),
+            (f"demo_jit-{VERSION}.data/scripts", ["member-name"]),
             (f"demo_jit-{VERSION}.data/scripts/x", []),
         ],
     )
@@ -329,7 +357,7 @@ class TestBinaries:
         ("name", "soname"),
         [
             ("libcuda.so.1", None), ("libcuda.so", None), ("libcuda-1a2b3c4d.so.580.65", None),
-            ("libnvidia-ml.so.1", None),
+            ("libnvidia-ml.so.1", None), ("libnvidia-glcore.so.580.65.06", None), ("libEGL_nvidia.so.0", None),
             ("x.so", "libcuda.so.1"), ("x.so", "libnvidia-ptxjitcompiler.so.1"),
         ],
     )  # fmt: skip
