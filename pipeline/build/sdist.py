@@ -10,12 +10,11 @@ from email.parser import BytesHeaderParser
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.records.plan import Cell
 from pipeline.wheels.metadata import Fields, write_metadata
-from pipeline.wheels.names import WheelName
+from pipeline.wheels.names import WheelName, version_of
 
 _ENDING = ".tar.gz"
 _INFO = "PKG-INFO"
@@ -96,10 +95,8 @@ def _folder(cell: Cell) -> str:
 
 
 def _same(said: str, wanted: str) -> bool:
-    try:
-        return Version(said) == Version(wanted)
-    except InvalidVersion:
-        return False
+    version = version_of(said)
+    return version is not None and version == version_of(wanted)
 
 
 def _wrong(cell: Cell, what: str, remedy: str) -> VerificationError:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 
-from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
-from packaging.version import InvalidVersion, Version
+from packaging.utils import canonicalize_name, parse_sdist_filename
+from packaging.version import Version
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.index import IndexedFile
-from pipeline.wheels.names import WheelName, architecture
+from pipeline.wheels.names import WheelName, architecture, version_of
 
 NIGHTLY = "nightly"
 SDIST = ".tar.gz"
@@ -95,15 +95,13 @@ def parse_name(file: str) -> FileName | None:
     if file.endswith(SDIST):
         try:
             name, version = parse_sdist_filename(file)
-        except InvalidSdistFilename:
+        except ValueError:  # InvalidSdistFilename is one, and so is what Python says of a number without end
             return None
         return _checked(FileName(file, canonicalize_name(name), version))
     if file.endswith(_VARIANTS):
         project, _, described = file.removesuffix(_VARIANTS).partition("-")
-        try:
-            return _checked(FileName(file, canonicalize_name(project), Version(described), variant=""))
-        except InvalidVersion:
-            return None
+        variant = version_of(described)
+        return _checked(FileName(file, canonicalize_name(project), variant, variant="")) if variant else None
     if not file.endswith(".whl"):
         return None
     match = _VARIANT.fullmatch(file)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
 from pipeline.errors import VerificationError
@@ -21,6 +20,7 @@ from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
+from pipeline.wheels.names import version_of
 
 if TYPE_CHECKING:
     from pipeline.wheels.archive import Archive
@@ -150,12 +150,8 @@ def _header(text: bytes) -> Inside:
 
 def _check(said: Inside, name: FileName) -> None:
     """Raise `VerificationError` if METADATA names another project or version than the file's name: pip refuses it."""
-    try:
-        alike = name.file.split("-", 2)[1] == said.version or Version(said.version) == name.version
-        same = alike and canonicalize_name(said.name) == name.project
-    except InvalidVersion:
-        same = False
-    if not same:
+    alike = name.file.split("-", 2)[1] == said.version or version_of(said.version) == name.version
+    if not (alike and canonicalize_name(said.name) == name.project):
         raise VerificationError(
             f"METADATA says {said.name} {said.version}, the file's name {name.project} {name.version}",
             where=name.file,

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from pipeline.errors import UsageError
 from pipeline.index.document import read_index
 from pipeline.index.station import index_files, read_state, written
 from pipeline.index.trees import locked
 from pipeline.records.index import Index, IndexedFile, YankReport
+from pipeline.wheels.names import version_of
 
 
 def yank(output: Path, what: Sequence[str], reason: str) -> YankReport:
@@ -80,10 +81,9 @@ def _named(rows: Sequence[IndexedFile], what: Sequence[str]) -> set[str]:
 
 def _of_version(rows: Sequence[IndexedFile], text: str) -> set[str]:
     project, _, version = (part.strip() for part in re.split(r"(==)", text, maxsplit=1))
-    try:
-        wanted = Version(version)
-    except InvalidVersion:
-        raise UsageError(f"'{version}' is not a version", remedy="write it like 1.0 or 1.0+cu130.sm9x") from None
+    wanted = version_of(version)
+    if wanted is None:
+        raise UsageError(f"'{version}' is not a version", remedy="write it like 1.0 or 1.0+cu130.sm9x")
     name = canonicalize_name(project)
     held = [(Version(row.version), row.file) for row in rows if row.project == name]
     return {file for found, file in held if found == wanted or (not wanted.local and Version(found.public) == wanted)}

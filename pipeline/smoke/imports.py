@@ -10,13 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from pipeline.processes import run
 from pipeline.records.smoke import Check
 from pipeline.resources import script
 from pipeline.smoke.environment import Bare
 from pipeline.smoke.subject import Subject
+from pipeline.wheels.names import version_of
 
 _SECONDS = 900.0  # a thousand modules are resolved in a few seconds; imports may compile bytecode
 
@@ -81,10 +80,8 @@ def _modules(report: Mapping[str, Any], subject: Subject) -> Iterator[str]:
 
 
 def _same(one: str, other: str) -> bool:
-    try:
-        return Version(one) == Version(other)
-    except InvalidVersion:
-        return one == other
+    versions = version_of(one), version_of(other)
+    return one == other if None in versions else versions[0] == versions[1]
 
 
 def _libraries(report: Mapping[str, Any], provided: Sequence[str], notes: list[str]) -> Iterator[str]:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from packaging.tags import Tag, parse_tag
-from packaging.utils import BuildTag, InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.utils import BuildTag, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from pipeline.errors import UsageError
 
@@ -30,7 +30,7 @@ class WheelName:
         """Raises `UsageError` for what pip and uv would not find."""
         try:
             distribution, version, build, tags = parse_wheel_filename(text)
-        except (InvalidWheelFilename, InvalidVersion, ValueError) as error:
+        except ValueError as error:  # also what Python says of a number without end
             raise UsageError(
                 f"'{text}' is not the file name of a wheel ({error})",
                 remedy="name it {distribution}-{version}-{python}-{abi}-{platform}.whl, '+' before a local version",
@@ -51,10 +51,9 @@ class WheelName:
             raise UsageError(
                 f"'{distribution}' is not the name of a distribution", remedy="use letters, digits, '-', '_', '.'"
             )
-        try:
-            normal = str(Version(version))
-        except InvalidVersion:
-            raise UsageError(f"'{version}' is not a version", remedy="write it like 0.6.13+cu130.sm12x") from None
+        normal = version_of(version)
+        if normal is None:
+            raise UsageError(f"'{version}' is not a version", remedy="write it like 0.6.13+cu130.sm12x")
         return cls.parse(f"{escaped(distribution)}-{normal}-{tags}.whl")
 
     @property
@@ -81,6 +80,14 @@ class WheelName:
     def is_pure(self) -> bool:
         """Whether it installs on any platform."""
         return "any" in self.platforms
+
+
+def version_of(text: str) -> Version | None:
+    """A version; None for what is none, and for numbers of more digits than Python reads (4300)."""
+    try:
+        return Version(text)
+    except ValueError:  # InvalidVersion is one
+        return None
 
 
 def escaped(distribution: str) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from packaging.metadata import InvalidMetadata, Metadata
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from pipeline.errors import UsageError
 from pipeline.records.verification import Finding
 from pipeline.wheels.checks.subject import Subject, error, warning
 from pipeline.wheels.expected import Expected
 from pipeline.wheels.metadata import read_headers
-from pipeline.wheels.names import WheelName, expanded
+from pipeline.wheels.names import WheelName, expanded, version_of
 
 # Fields without which, or with a wrong one, installers refuse a wheel; in others they do not look.
 _INSTALLERS_READ = {"metadata-version", "name", "version", "requires-dist", "requires-python", "provides-extra"}
@@ -48,7 +48,7 @@ def check_metadata(subject: Subject) -> Iterator[Finding]:
             "build it again; do not rename files",
             member,
         )
-    if version and wanted_version is not None and _version(version) != wanted_version:
+    if version and wanted_version is not None and version_of(version) != wanted_version:
         yield error(
             "metadata-version",
             f"METADATA says '{version}', not '{wanted_version}'; pip refuses such a wheel",
@@ -62,6 +62,9 @@ def check_metadata(subject: Subject) -> Iterator[Finding]:
             field = problem.field if isinstance(problem, InvalidMetadata) else ""
             say = error if field in _INSTALLERS_READ else warning
             yield say("metadata-invalid", str(problem), "mend the project's metadata and build again", member)
+    except ValueError:  # what Python says of a number without end
+        what = "a number in it has more digits than Python reads"
+        yield error("metadata-invalid", what, "mend the project's metadata and build again", member)
     yield from _licenses(subject, member)
 
 
@@ -80,19 +83,12 @@ def _folder(subject: Subject) -> Iterator[Finding]:
         yield error("dist-info", what, "build the wheel with a build backend, or pack it")
     elif subject.name:
         name, _, version = found[0].removesuffix(".dist-info").partition("-")
-        if canonicalize_name(name) != subject.name.distribution or _version(version) != subject.name.version:
+        if canonicalize_name(name) != subject.name.distribution or version_of(version) != subject.name.version:
             yield error(
                 "dist-info",
                 f"the folder is '{found[0]}', the file name says {subject.name.distribution} {subject.name.version}",
                 "build it again; do not rename files",
             )
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _licenses(subject: Subject, member: str) -> Iterator[Finding]:

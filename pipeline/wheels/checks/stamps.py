@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from pipeline.records.files import STAMP
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
 from pipeline.wheels.checks.code import Code, held_code, parsed, wanted_code
 from pipeline.wheels.checks.subject import Subject, error, text_of
-from pipeline.wheels.names import architecture
+from pipeline.wheels.names import architecture, version_of
 
 _REMEDY = "let fatwheel write it, and build again"
 
@@ -38,7 +38,7 @@ def check_stamp(subject: Subject) -> Iterator[Finding]:
     name = subject.metadata["Name"] if subject.metadata else None
     if name and canonicalize_name(stamp.distribution) != canonicalize_name(name):
         yield error("stamp-version", f"it says {stamp.distribution}, METADATA says {name}", _REMEDY, member)
-    if subject.version is not None and _version(stamp.version) != subject.version:
+    if subject.version is not None and version_of(stamp.version) != subject.version:
         yield error("stamp-version", f"it says {stamp.version}, METADATA says {subject.version}", _REMEDY, member)
     found = {cpu for cpu in map(architecture, subject.name.platforms) if cpu} if subject.name else set()
     if stamp.arch and found and found != {stamp.arch}:
@@ -107,8 +107,8 @@ def _file(subject: Subject, member: str) -> Iterator[Finding]:
         return
     text = data.decode("utf-8", "replace")
     wanted = Version(subject.expected.version) if subject.expected.version else subject.version
-    bare = _version(text.strip())
-    versions = [bare] if bare is not None else [v for v in map(_version, VERSION_SAID.findall(text)) if v is not None]
+    bare = version_of(text.strip())
+    versions = [bare] if bare is not None else [v for v in map(version_of, VERSION_SAID.findall(text)) if v is not None]
     listed = [
         set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found))
         for found in TARGETS_SAID.findall(text)
@@ -130,10 +130,3 @@ def _file(subject: Subject, member: str) -> Iterator[Finding]:
             asked = " ".join(map(str, sorted(targets)))
             what = f"it says targets {' '.join(sorted(tokens))}, the wheel is for {asked}"
             yield error("stamp-stale", what, "write it anew for each build", member)
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.message import Message
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import ValidationError
 
 from pipeline.records.files import STAMP
@@ -16,7 +16,7 @@ from pipeline.wheels.archive import Archive
 from pipeline.wheels.contents import Contents
 from pipeline.wheels.expected import Expected
 from pipeline.wheels.metadata import read_headers
-from pipeline.wheels.names import WheelName
+from pipeline.wheels.names import WheelName, version_of
 from pipeline.wheels.sources import Malformed
 
 
@@ -45,10 +45,7 @@ class Subject:
     @property
     def version(self) -> Version | None:
         """The version in METADATA, or None if there is none that can be read."""
-        try:
-            return Version(self.metadata["Version"]) if self.metadata and self.metadata["Version"] else None
-        except InvalidVersion:
-            return None
+        return version_of(self.metadata["Version"]) if self.metadata and self.metadata["Version"] else None
 
     def info(self, file: str) -> bytes | None:
         """A file of the dist-info folder; None if it is not there or cannot be read."""

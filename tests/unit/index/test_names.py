@@ -78,3 +78,13 @@ def test_a_lost_plus_sign_is_explained():
 def test_a_project_cannot_be_called_like_a_folder_of_the_index(project):
     with pytest.raises(VerificationError, match="has no page"):
         parse_name(f"{project}-1.0-py3-none-any.whl")
+
+
+@pytest.mark.parametrize("ending", [".tar.gz", "-variants.json"])
+def test_a_number_without_end_makes_no_name(ending):
+    assert parse_name(f"demo-{'9' * 5000}{ending}") is None
+
+
+def test_a_wheel_whose_version_has_no_end_is_refused():
+    with pytest.raises(VerificationError):
+        parse_name(name("9" * 5000))

@@ -120,6 +120,8 @@ class TestMetadata:
             (b"Metadata-Version: 2.4\n", b"", "metadata-invalid"),
             (b"Name: demo-jit\n", b"", "metadata-invalid"),
             (f"Version: {VERSION}\n".encode(), b"Version: one\n", "metadata-version"),
+            (f"Version: {VERSION}\n".encode(), b"Version: %b\n" % (b"9" * 5000), "metadata-version"),
+            (f"Version: {VERSION}\n".encode(), b"Version: %b\n" % (b"9" * 5000), "metadata-invalid"),
             (b"Name: demo-jit\n", b"Name: demo-jit\nRequires-Dist: what is this\n", "metadata-invalid"),
             (b"Name: demo-jit\n", b"Name: demo-jit\nLicense-File: LICENSE\n", "license-missing"),
         ],
