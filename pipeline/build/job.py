@@ -16,6 +16,7 @@ from pipeline.build.containers import Mount, container, container_environ
 from pipeline.build.engine import HOST, Choice, Engine
 from pipeline.build.environment import build_python, check_torch
 from pipeline.build.failures import command_failed, kept, output_kept
+from pipeline.build.finishing import finished
 from pipeline.build.images import login_for
 from pipeline.build.pip import Patience
 from pipeline.build.preflight import Ready, preflight
@@ -229,6 +230,8 @@ class _Place:
                 wheel = sdist.collected(self.work.out, staging, cell)
             else:
                 wheel = product.collected(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
+            if package.build.kind != "sdist":
+                draft = finished(wheel, package, cell, draft)
             record = product.described(wheel, draft)
         self._judge(wheel, record)
         if package.build.kind != "sdist" and not product.has_licence(wheel):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.build.finishing import check_tools
 from pipeline.build.guard import guard
 from pipeline.build.restamp import restamp, restamped
 from pipeline.declaration.model import Package
@@ -23,6 +23,7 @@ from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
 from pipeline.stores.digests import file_digest
 from pipeline.wheels.archive import Archive
+from pipeline.wheels.deflating import DEFAULT_LEVEL
 from pipeline.wheels.expected import expected_of
 from pipeline.wheels.metadata import Fields
 from pipeline.wheels.names import WheelName
@@ -113,6 +114,7 @@ def packed(
             stamp=stamp,
             licenses=licences,
             empty=bare,
+            level=DEFAULT_LEVEL if package.pack.level is None else package.pack.level,
         )
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
@@ -124,6 +126,7 @@ def rehearsed(
     """Do with a tiny tree what a finished build goes through, and throw it away. Raises `PipelineError`."""
     if package.build.kind == "sdist":
         return
+    check_tools(package, cell)
     with tempfile.TemporaryDirectory(dir=folder, prefix="rehearsal-") as name:
         place = Path(name)
         marked = stamp.model_copy(update={"placeholder": True})
@@ -197,14 +200,6 @@ def faked(staging: Path, *, cell: Cell, package: Package, stamp: WheelStamp, siz
 def described(wheel: Path, draft: BuildRecord) -> BuildRecord:
     """The record with the size and digest of the wheel as it is."""
     return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": file_digest(wheel)})
-
-
-def without(record: BuildRecord, members: Iterable[str], reason: str) -> BuildRecord:
-    """The record of a wheel that these members left: their modules are left out, and why."""
-    gone = sorted({Path(name).name.split(".")[0] for name in members})
-    left_out = [*record.left_out, *(LeftOut(name=name, reason=reason) for name in gone)]
-    modules = [module for module in record.modules if module.name not in gone]
-    return record.model_copy(update={"modules": modules, "left_out": left_out})
 
 
 def judge(wheel: Path, record: BuildRecord, package: Package) -> list[Finding]:

@@ -73,6 +73,7 @@ def divided(
     """
     from pipeline.build.product import judge, publish
     from pipeline.commands._split import part_of, part_record
+    from pipeline.wheels.deflating import DEFAULT_LEVEL
     from pipeline.wheels.split import split
 
     package = declaration.package(cells[0].package)
@@ -84,7 +85,7 @@ def divided(
         wheel = folder / "fat" / built.wheel
         parts = [part_of(cell, package, wheel, built) for cell in cells]
         wanted = {cell.id: cell for cell in chosen}
-        for one in split(wheel, parts, folder):
+        for one in split(wheel, parts, folder, empty=package.empty_modules, level=package.pack.level or DEFAULT_LEVEL):
             cell = wanted.get(one.cell)
             if cell is None:
                 continue

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.build.product import described, without
+from pipeline.build.finishing import libraries, without
+from pipeline.build.product import described
 from pipeline.records.build import BuildRecord
 from pipeline.records.files import BUILD, beside
 from pipeline.records.repack import RepackRecord
-
-_CODE = {".so", ".cubin", ".fatbin"}  # endings of what a build reports as modules
 
 
 def with_record(wheel: Path, made: Path, done: RepackRecord) -> None:
@@ -19,6 +18,5 @@ def with_record(wheel: Path, made: Path, done: RepackRecord) -> None:
     """
     before = beside(wheel, BUILD)
     if before.exists() and made.name == wheel.name:
-        libraries = [name for name in done.excluded if _CODE & set(Path(name).suffixes)]
-        built = without(BuildRecord.read(before), libraries, "left out when it was repacked")
+        built = without(BuildRecord.read(before), libraries(done.excluded), "left out when it was repacked")
         described(made, built).write(beside(made, BUILD))

@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from pipeline.build.product import described, without
+from pipeline.build.finishing import without
+from pipeline.build.product import described
 from pipeline.build.restamp import restamped
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package

@@ -84,6 +84,20 @@ class Build(Model):
     time_limit: Duration | None = Field(None, description="A build that takes longer is ended.")
 
 
+class Packing(Model):
+    """What a build does to its wheel at the end; so does `fatwheel repack`."""
+
+    level: int | None = Field(
+        None,
+        ge=0,
+        le=12,
+        description="Compression of every member, 0 (store) to 12; by default 6 for trees, none for wheels.",
+    )
+    strip_debug: bool = Field(False, description="Take debug information out of libraries.")
+    exclude: list[str] = Field([], description="Globs, or folders, of members to leave out.")
+    sbom: bool = Field(False, description="Put a CycloneDX bill of materials into the wheel (PEP 770).")
+
+
 class Smoke(Model):
     """The package's own proof on a GPU: it launches kernels of this very wheel."""
 
@@ -154,6 +168,7 @@ class Package(Model):
     source: Origin = Field(default_factory=lambda: Origin(checkout="."), validate_default=True)
     build: Build
     stamp: list[PathInside] = Field([], description="Files inside the wheel that repeat its version or targets.")
+    pack: Packing = Field(default_factory=Packing)
     guard: PathInside | None = Field(
         None,
         description="A module that fatwheel puts into the wheel, as mylib/_fits.py: its fits() tells whether the wheel "

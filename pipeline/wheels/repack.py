@@ -22,7 +22,6 @@ from pipeline.wheels.checks.record import check_record
 from pipeline.wheels.checks.subject import Subject, subject_of
 from pipeline.wheels.contents import Contents, digest_of, examine
 from pipeline.wheels.expected import Expected
-from pipeline.wheels.metadata import read_headers
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.record import read_record
@@ -81,18 +80,26 @@ def repack(
         stripped = _stripped(archive, known, Path(temporary)) if wanted.strip_debug else {}
         texts = _rewritten(before, kept, new, wanted.stamps)
         says_old = [] if new == before.name else _says_old(before, kept, texts)
+        late = None
         if billed:
-            texts[before.own(sbom.FILE)] = _bill(before, new, known, stripped, texts)
-        added = [name for name in texts if name not in archive.by_name]
+            kept = [member for member in kept if member.name != before.own(sbom.FILE)]
+            metadata = texts.get(before.own("METADATA")) or before.subject.info("METADATA") or b""
+            late = sbom.bill_item(
+                new,
+                renaming.after,
+                metadata,
+                {renaming.moved(one.member.name): one for one in known},
+                before.subject.stamp,
+            )
         items = [
             _item(before, member, renaming=renaming, texts=texts, stripped=stripped, level=level) for member in kept
         ]
-        items += [of_bytes(renaming.moved(name), texts[name]) for name in added]
         info = f"{renaming.after}/"
         items.sort(key=lambda item: (item.name.startswith(info), item.name))
         path = write_wheel(
             out_dir / new.text, items, record=f"{info}RECORD",
             level=deflating.DEFAULT_LEVEL if level is None else level, large=large,
+            late=late,
         )  # fmt: skip
         with open_file(path) as file:
             made = FileSource(file)
@@ -100,8 +107,8 @@ def repack(
                 wheel=new.text, bytes=made.size, sha256=digest_of(blocks(made)).hex(), from_wheel=wheel.name,
                 from_bytes=archive.source.size, level=level, tool=deflating.tool(), excluded=left_out,
                 stripped=[StrippedLibrary(name=n, before=s.before, after=s.size) for n, s in sorted(stripped.items())],
-                rewritten=sorted(set(texts) - set(added)), says_old=says_old,
-                sbom=renaming.moved(before.own(sbom.FILE)) if billed else None,
+                rewritten=sorted(texts), says_old=says_old,
+                sbom=f"{info}{sbom.FILE}" if billed else None,
             )  # fmt: skip
 
 
@@ -149,28 +156,26 @@ def _sound(archive: Archive, *, digests: bool) -> Subject:
     return subject
 
 
+def matching(names: Iterable[str], glob: str) -> set[str]:
+    """The names that a glob, or the name of a folder, fits."""
+    folder = glob.rstrip("/") + "/*"
+    return {name for name in names if fnmatch.fnmatchcase(name, glob) or fnmatch.fnmatchcase(name, folder)}
+
+
 def _left_out(before: _Before, globs: Iterable[str]) -> list[str]:
     """Members to leave out, sorted. Raises `UsageError` for a glob that fits none, or one that every wheel needs."""
     found: set[str] = set()
     wrong: list[str] = []
     for glob in globs:
-        folder = glob.rstrip("/") + "/*"
-        names = {
-            name
-            for name in before.archive.by_name
-            if fnmatch.fnmatchcase(name, glob) or fnmatch.fnmatchcase(name, folder)
-        }
+        names = matching(before.archive.by_name, glob)
         names -= {name for name in names if "*" in glob and name.startswith(f"{before.folder}/")}
         if not names:
             wrong.append(f"nothing in the wheel fits '{glob}'")
         elif any(name.startswith(f"{before.folder}/") for name in names):
             wrong.append(f"'{glob}' takes from {before.folder}, which makes the wheel what it is")
         found |= names
-    if (
-        len(found) + sum(name.startswith(f"{before.folder}/") for name in before.archive.by_name)
-        == len(before.archive.by_name)
-        and found
-    ):
+    info = [name for name in before.archive.by_name if name.startswith(f"{before.folder}/")]
+    if found and len(found) + len(info) == len(before.archive.by_name):
         wrong.append("nothing but its metadata would be left")
     if wrong:
         raise UsageError(
@@ -248,18 +253,6 @@ def _says_old(before: _Before, kept: list[Member], texts: Mapping[str, bytes]) -
         and not one.name.startswith(f"{before.folder}/")
         and old.search(texts.get(one.name) or before.archive.read(one))
     )
-
-
-def _bill(
-    before: _Before, new: WheelName, known: list[Contents], stripped: Mapping[str, Stripped], texts: Mapping[str, bytes]
-) -> bytes:
-    digests = {}
-    for one in known:
-        name = one.member.name
-        promised = before.promised.get(name) or digest_of(before.archive.chunks(one.member))
-        digests[name] = (stripped[name].sha256 if name in stripped else promised).hex()
-    metadata = texts.get(before.own("METADATA")) or before.subject.info("METADATA") or b""
-    return sbom.bill(new, read_headers(metadata), known, digests, before.subject.stamp)
 
 
 def _item(

@@ -20,7 +20,9 @@ from pipeline import __version__
 from pipeline.records.stamp import WheelStamp
 from pipeline.wheels.contents import Contents
 from pipeline.wheels.inventory import sums
+from pipeline.wheels.metadata import read_headers
 from pipeline.wheels.names import WheelName
+from pipeline.wheels.writer import Late, of_bytes
 
 FILE = "sboms/fatwheel.cdx.json"
 """Where it stands in the dist-info folder."""
@@ -31,18 +33,25 @@ _HASHED = re.compile(r"-[0-9a-f]{8}(?=\.so)")  # what it puts into their names
 _Part = dict[str, Any]
 
 
+def bill_item(
+    name: WheelName, folder: str, metadata: bytes, modules: Mapping[str, Contents], stamp: WheelStamp | None
+) -> Late:
+    """The bill as a member of the dist-info ``folder``, made when the digests of all others are known."""
+    return lambda digests: [of_bytes(f"{folder}/{FILE}", bill(name, read_headers(metadata), modules, digests, stamp))]
+
+
 def bill(
     name: WheelName,
     metadata: Message,
-    modules: Sequence[Contents],
-    digests: Mapping[str, str],
+    modules: Mapping[str, Contents],
+    digests: Mapping[str, bytes],
     stamp: WheelStamp | None,
 ) -> bytes:
-    """The bill as JSON. ``digests`` are the modules' SHA-256 in hexadecimal, by member name."""
+    """The bill as JSON. ``modules`` and ``digests`` (SHA-256) go by the names that members have in this wheel."""
     root = _root(name, metadata, stamp)
-    parts = [_module(one, digests[one.member.name]) for one in sorted(modules, key=lambda one: one.member.name)]
+    parts = [_module(member, modules[member], digests[member]) for member in sorted(modules)]
     parts += [_requirement(text) for text in sorted(set(map(str, metadata.get_all("Requires-Dist", []))))]
-    parts += [_system(soname) for soname in _needed_elsewhere(modules)]
+    parts += [_system(soname) for soname in _needed_elsewhere(list(modules.values()))]
     if stamp is not None and stamp.toolkit:
         parts.append(_toolkit(stamp.toolkit))
     body = {"root": root, "parts": parts}
@@ -88,16 +97,15 @@ def _root(name: WheelName, metadata: Message, stamp: WheelStamp | None) -> _Part
     return part
 
 
-def _module(one: Contents, sha256: str) -> _Part:
+def _module(member: str, one: Contents, sha256: bytes) -> _Part:
     """A library in the wheel: somebody else's where a repair tool put it, else the project's own."""
-    member = one.member.name
     vendored = bool(_VENDORED.search(member))
     file = member.rpartition("/")[2]
     return {
         "type": "library" if vendored else "file",
         "bom-ref": f"file:{member}",
         "name": _HASHED.sub("", file) if vendored else member,
-        "hashes": [{"alg": "SHA-256", "content": sha256}],
+        "hashes": [{"alg": "SHA-256", "content": sha256.hex()}],
         "properties": _properties(
             {"member": member}
             | {

@@ -14,7 +14,7 @@ from pipeline.records.files import STAMP
 from pipeline.records.split import SplitPart
 from pipeline.records.stamp import WheelStamp
 from pipeline.targets import Capability, Target, parse_target, runs
-from pipeline.wheels import elf, fatbin
+from pipeline.wheels import elf, fatbin, sbom
 from pipeline.wheels.archive import Archive, Member
 from pipeline.wheels.contents import Contents, examine
 from pipeline.wheels.deflating import DEFAULT_LEVEL, PIECE
@@ -22,6 +22,7 @@ from pipeline.wheels.fatbin import Entry
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.renaming import Renaming, metadata_as
+from pipeline.wheels.sbom import bill_item
 from pipeline.wheels.sources import BLOCK, Source
 from pipeline.wheels.thinning import thin
 from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel
@@ -89,7 +90,7 @@ def split(
 
 
 def _made_anew(archive: Archive) -> set[str]:
-    return {f"{archive.dist_info}/{file}" for file in ("RECORD", STAMP, "METADATA", *SIGNATURES)}
+    return {f"{archive.dist_info}/{file}" for file in ("RECORD", STAMP, "METADATA", sbom.FILE, *SIGNATURES)}
 
 
 def _refuse_redistributables(name: WheelName) -> None:
@@ -180,6 +181,7 @@ def _written(
     emptied: list[str] = []
     dropped: list[str] = []
     items: list[Item | Copied] = []
+    modules: dict[str, Contents] = {}
     folder, new = archive.dist_info, WheelName.parse(part.wheel)
     renaming = Renaming.to(folder, new)
     read = {one.member.name: one.member for one in contents}
@@ -191,6 +193,8 @@ def _written(
             (dropped if empty == "drop" else emptied).append(one.member.name)
             if empty == "drop":
                 continue
+        if one.is_module:
+            modules[target] = replace(one, entries=tuple(kept))
         if one.member.name in rewritten:
             items.append(of_bytes(target, rewritten[one.member.name]))
         elif len(kept) == len(one.entries):
@@ -212,7 +216,12 @@ def _written(
         of_bytes(f"{new.dist_info}/{STAMP}", part.stamp.to_json().encode()),
     ]
     items.sort(key=lambda item: (item.name.startswith(f"{new.dist_info}/"), item.name))
-    write_wheel(path, items, record=f"{new.dist_info}/RECORD", level=level)
+    late = (
+        bill_item(new, new.dist_info, metadata, modules, part.stamp)
+        if f"{folder}/{sbom.FILE}" in archive.by_name
+        else None
+    )
+    write_wheel(path, items, record=f"{new.dist_info}/RECORD", level=level, late=late)
     return done.model_copy(update={"bytes": path.stat().st_size})
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,46 +93,72 @@ def of_member(archive: Archive, member: Member, name: str, promised: bytes = b""
     return Item(name, member.size, pieces, bool(member.mode & 0o100), lambda: archive.whole(member), promised)
 
 
+Late = Callable[[Mapping[str, bytes]], Iterable[Item]]
+"""Digests (SHA-256) by member name -> members that can be made only when these are known."""
+
+
 def write_wheel(
-    path: Path, items: Sequence[Item | Copied], *, record: str, level: int, large: int = LARGE, date: When | None = None
+    path: Path,
+    items: Sequence[Item | Copied],
+    *,
+    record: str,
+    level: int,
+    large: int = LARGE,
+    late: Late | None = None,
+    date: When | None = None,
 ) -> Path:
     """Write a wheel of these members in this order, and its RECORD (a member name) at the end. Returns ``path``.
 
-    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; members of ``large`` bytes and more are streamed; ``date`` is
-    for every member, by default `zipformat.when`. Until all is written it has another name, and on any failure nothing
-    is left of it. Raises `VerificationError` for a member that is not what it was promised to be.
+    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; members of ``large`` bytes and more are streamed; what ``late``
+    makes comes after them; ``date`` is for every member, by default `zipformat.when`. Until all is written it has
+    another name, and on any failure nothing is left of it. Raises `VerificationError` for a member that is not what it
+    was promised to be.
     """
     deflating.check_level(level)
     date = date or zipformat.when()
     with atomic_file(path) as file:
-        _write(file, items, record=record, level=level, large=large, date=date)
+        body = _Body(file, level, large, date)
+        body.add(items)
+        if late:
+            body.add(list(late(body.digests)))
+        lines = [Line(row.name, spelt(body.digests[row.name]), str(row.size)) for row in body.rows]
+        body.add([of_bytes(record, write_record([*lines, Line(record, "", "")]))])
+        file.write(zipformat.directory(body.rows, file.tell(), date))
     return path
 
 
-def _write(file: BinaryIO, items: Sequence[Item | Copied], *, record: str, level: int, large: int, date: When) -> None:
-    rows: list[Row] = []
-    lines: list[Line] = []
-    for item, ready in _prepared(items, level, large):
-        offset = file.tell()
+@dataclass
+class _Body:
+    """The members of an archive that is being written."""
+
+    file: BinaryIO
+    level: int
+    large: int
+    date: When
+    rows: list[Row] = field(default_factory=list)
+    digests: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, items: Sequence[Item | Copied]) -> None:
+        """Write members in this order. Raises `VerificationError` for one that is not what it was promised to be."""
+        for item, ready in _prepared(items, self.level, self.large):
+            row, sha256 = self._written(item, ready)
+            if isinstance(item, Item) and item.promised not in (b"", sha256):
+                what = "its bytes are not those that RECORD has the digest of"
+                raise VerificationError(what, where=item.name, remedy="build or fetch the wheel again")
+            self.rows.append(row)
+            self.digests[row.name] = sha256
+
+    def _written(self, item: Item | Copied, ready: _Ready | None) -> tuple[Row, bytes]:
+        offset = self.file.tell()
         if isinstance(item, Copied):
-            row, sha256 = _copy(file, item, date, offset), item.sha256
-        elif ready is None:
-            row, sha256 = _stream(file, item, level, date, offset)
-        else:
-            sha256, data, row = ready
-            row = replace(row, offset=offset)
-            file.write(row.local_header(date))
-            file.write(data)
-        if isinstance(item, Item) and item.promised not in (b"", sha256):
-            what = "its bytes are not those that RECORD has the digest of"
-            raise VerificationError(what, where=item.name, remedy="build or fetch the wheel again")
-        rows.append(row)
-        lines.append(Line(row.name, spelt(sha256), str(row.size)))
-    _, data, row = _compressed(of_bytes(record, write_record([*lines, Line(record, "", "")])), level)
-    row = replace(row, offset=file.tell())
-    file.write(row.local_header(date))
-    file.write(data)
-    file.write(zipformat.directory([*rows, row], file.tell(), date))
+            return _copy(self.file, item, self.date, offset), item.sha256
+        if ready is None:
+            return _stream(self.file, item, self.level, self.date, offset)
+        sha256, data, row = ready
+        row = replace(row, offset=offset)
+        self.file.write(row.local_header(self.date))
+        self.file.write(data)
+        return row, sha256
 
 
 _Ready = tuple[bytes, Buffer, Row]

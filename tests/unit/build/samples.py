@@ -29,18 +29,19 @@ packages:
     tag: py3-none
     source: {{checkout: .}}
     stamp: [{stamp}]
+    pack: {{{pack}}}
     build:
       kind: {kind}
       command: ["{{python}}", "make.py", "{{out}}", "{{full_version}}", "{{report}}"{more}]
 """
 
 
-def pure(folder: Path, script: str, *, kind="tree", stamp="", more=""):
+def pure(folder: Path, script: str, *, kind="tree", stamp="", pack="", more=""):
     """A declaration of one pure wheel whose build command runs ``script``, and its cell."""
     folder.mkdir(exist_ok=True)
     (folder / "make.py").write_text("import sys, pathlib\nout, version, report = sys.argv[1:4]\n" + script)
     (folder / "LICENSE").write_text("free")
-    (folder / "matrix.yaml").write_text(PURE.format(kind=kind, stamp=stamp, more=more))
+    (folder / "matrix.yaml").write_text(PURE.format(kind=kind, stamp=stamp, pack=pack, more=more))
     declaration = load(folder / "matrix.yaml")
     return declaration, make_plan(declaration).cells[0]
 

@@ -1,6 +1,7 @@
 """One cell becomes one verified wheel and its record, or nothing at all and an error that says why."""
 
 import json
+import platform
 import signal
 import subprocess
 import sys
@@ -363,6 +364,44 @@ def test_a_shim_holds_what_its_own_command_makes_and_needs_no_compiler(tmp_path,
     members, _, record = shim(tmp_path, cache, command)
     assert "demo/__init__.py" in members
     assert record.seconds > 0
+
+
+EXTRA = """(place / "notes.txt").write_text("notes " * 2000)
+(place / "tests").mkdir()
+(place / "tests" / "data.bin").write_bytes(bytes(5000))
+"""
+
+
+def test_what_pack_says_is_done_to_a_tree_at_the_end(tmp_path, cache):
+    pack = "level: 0, exclude: [demo/tests], sbom: true, strip_debug: true"
+    record = build(tmp_path, cache, GOOD_TREE + EXTRA, pack=pack)
+    made = tmp_path / "dist" / WHEEL
+    with zipfile.ZipFile(made) as archive:
+        held = {info.filename: info.compress_type for info in archive.infolist()}
+    assert "demo/tests/data.bin" not in held
+    assert "demo-1.0.dist-info/sboms/fatwheel.cdx.json" in held
+    assert held["demo/notes.txt"] == zipfile.ZIP_STORED
+    assert record.bytes == made.stat().st_size
+    assert record.left_out == []  # it was no module
+    assert BuildRecord.read(tmp_path / "dist" / RECORD) == record
+
+
+def test_what_pack_leaves_out_must_be_there_and_a_slice_need_not_hold_it(tmp_path, cache):
+    with pytest.raises(BuildError, match=r"nothing in the wheel fits 'demo/nowhere'"):
+        build(tmp_path, cache, GOOD_TREE, pack="exclude: [demo/nowhere]")
+    assert names(tmp_path / "dist") == []
+    more = ', "{modules}"'
+    record = build(tmp_path, cache, GOOD_TREE, pack="exclude: [demo/nowhere]", more=more, modules=["norm"])
+    assert record.slice == ["norm"]
+
+
+def test_a_strip_that_is_not_here_is_said_before_the_build(tmp_path, cache, monkeypatch):
+    declaration, planned = pure(tmp_path / "project", "raise SystemExit('was run')", pack="strip_debug: true")
+    planned = planned.model_copy(update={"arch": platform.machine()})
+    environ = environment(cache, STRIP="no-such-strip")
+    monkeypatch.setenv("STRIP", "no-such-strip")
+    with pytest.raises(BuildError, match="STRIP is 'no-such-strip', which is not here"):
+        build_cell(declaration, planned, tmp_path / "dist", environ=environ, notify=lambda _: None)
 
 
 def test_an_interrupt_ends_the_command_and_leaves_nothing(tmp_path, cache):

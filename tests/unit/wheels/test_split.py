@@ -1,6 +1,7 @@
 """A fat wheel becomes the wheels of its parts; what cannot be split safely is refused, with every reason."""
 
 import hashlib
+import json
 
 import pytest
 
@@ -10,6 +11,7 @@ from pipeline.wheels.archive import Archive
 from pipeline.wheels.contents import examine
 from pipeline.wheels.elf import read_elf
 from pipeline.wheels.fatbin import read_code
+from pipeline.wheels.repack import Changes, repack
 from pipeline.wheels.sources import BytesSource
 from pipeline.wheels.split import Part, split
 from pipeline.wheels.thinning import thin
@@ -191,3 +193,20 @@ def test_all_kept_leaves_the_container_as_it_is_and_none_kept_leaves_an_empty_on
     assert data == before
     thin(data, containers, lambda _: False)
     assert [one.entries for one in fatbin.read_containers(BytesSource(bytes(data)))] == [()]
+
+
+def test_each_part_has_a_bill_of_its_own_where_the_fat_wheel_has_one(fat, tmp_path):
+    wheel = fat()
+    repack(wheel, wheel.parent, Changes(sbom=True))
+    done = halves(wheel, PARTS, tmp_path / "parts")
+    for family, target in (("sm9x", "9.0a"), ("sm12x", "12.0f")):
+        made = tmp_path / "parts" / done[family].wheel
+        assert [finding.kind for finding in verify(made).errors] == []
+        with Archive.open(made) as archive:
+            bill = json.loads(archive.read(archive.by_name[f"{archive.dist_info}/sboms/fatwheel.cdx.json"]))
+            library = archive.read(archive.by_name["demo_jit/k.so"])
+        (part,) = (one for one in bill["components"] if one["name"] == "demo_jit/k.so")
+        assert part["hashes"][0]["content"] == hashlib.sha256(library).hexdigest()
+        said = {one["name"] for one in part["properties"] if one["name"].endswith("sass:bytes")}
+        assert said == {"fatwheel:8.0:sass:bytes", f"fatwheel:{target}:sass:bytes"}
+        assert bill["metadata"]["component"]["version"].endswith(family)
