@@ -32,6 +32,7 @@ nox.options.sessions = ["tests"]
 nox.options.error_on_missing_interpreters = True
 LOCK = "requirements/dev.txt"
 DOCS_LOCK = "requirements/docs.txt"
+RELEASE_LOCK = "requirements/release.txt"  # what the jobs of workflows install
 
 register("matrix.yaml", rehearse="examples/minikernels/matrix.yaml")
 
@@ -76,10 +77,10 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def lock(session: nox.Session) -> None:
-    """Write the locked dependencies of developers and of the documentation anew; what follows -- goes to uv."""
-    for group, place in (("dev", LOCK), ("docs", DOCS_LOCK)):
+    """Write the locked dependencies of developers, documentation and workflows anew; what follows -- goes to uv."""
+    for groups, place in ((["--group", "dev"], LOCK), (["--group", "docs"], DOCS_LOCK), ([], RELEASE_LOCK)):
         session.run(
-            "uv", "pip", "compile", "pyproject.toml", "--group", group, "--universal", "--python-version", "3.11",
+            "uv", "pip", "compile", "pyproject.toml", *groups, "--universal", "--python-version", "3.11",
             "--generate-hashes", "--no-strip-extras", "--no-emit-index-url", "--no-annotate", "--quiet",
             "--custom-compile-command", "nox -s lock", "-o", place, *session.posargs, external=True,
         )  # fmt: skip

@@ -9,6 +9,8 @@ import subprocess
 import zipfile
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from pipeline.__main__ import run
 from pipeline.errors import UsageError, VerificationError
@@ -274,9 +276,6 @@ def test_a_strip_that_fails_is_told_with_its_words(tmp_path, with_debug, monkeyp
 
 
 def test_a_bill_of_materials(tmp_path):
-    validation = pytest.importorskip("cyclonedx.validation.json")
-    from cyclonedx.schema import SchemaVersion
-
     requires = ["numpy>=2", "torch==2.9.1", 'cupy; extra == "cupy"']
     files = FILES | {
         "demo_jit.libs/libgomp-0a1b2c3d.so.1": library(needed=["libc.so.6"]),
@@ -292,7 +291,7 @@ def test_a_bill_of_materials(tmp_path):
     held = members(made)
     text = held[done.sbom].decode()
     assert done.sbom == f"demo_jit-{VERSION}.dist-info/sboms/fatwheel.cdx.json"
-    assert validation.JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     bill = json.loads(text)
     by_ref = {part["bom-ref"]: part for part in bill["components"]}
     assert bill["metadata"]["component"]["licenses"] == [{"expression": "Apache-2.0"}]
