@@ -5,6 +5,7 @@
 #   "deflate>=0.9",
 #   "githubkit>=0.16.1,<0.17",
 #   "hishel>=1.3,<2",
+#   "httpx>=0.27",
 #   "nox>=2025.5.1",
 #   "packaging>=24.2",
 #   "pydantic>=2.9,<3",
