@@ -18,7 +18,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,10 +33,11 @@ CORES = 2
 
 @dataclass(frozen=True)
 class Took:
-    """The best of several processes: seconds, and the most memory that any had at a time (bytes)."""
+    """The best of several processes: seconds by the clock and of processors, and the most memory at a time (bytes)."""
 
     seconds: float
-    memory: int
+    processor: float = 0.0
+    memory: int = 0
 
 
 def main() -> None:
@@ -100,7 +101,11 @@ def reading(wheel: Path, cuobjdump: Path, place: Path, rounds: int) -> None:
     def unzip_and_list() -> Took:
         shutil.rmtree(unpacked)
         steps = [run(unzip), *(run([str(cuobjdump), "-lelf", str(unpacked / name)]) for name in code)]
-        return Took(sum(step.seconds for step in steps), max(step.memory for step in steps))
+        return Took(
+            sum(step.seconds for step in steps),
+            sum(step.processor for step in steps),
+            max(step.memory for step in steps),
+        )
 
     both = best(rounds, unzip_and_list)
     show(f"unzip, and cuobjdump of {len(code)}", both)
@@ -163,25 +168,25 @@ def run(command: list[str], *, check: bool = True) -> Took:
         if process.returncode and check:
             told.seek(0)
             sys.exit(f"{' '.join(command)}: {process.returncode}\n{told.read().decode(errors='replace')[-2000:]}")
-    return Took(0.0, 0) if process.returncode else Took(seconds, used.ru_maxrss * 1024)
+    return Took(0.0) if process.returncode else Took(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
 def within(work: Callable[[], object]) -> Took:
     """The same in this process, which has imported what it needs."""
     start = time.perf_counter()
     work()
-    return Took(time.perf_counter() - start, 0)
+    return Took(time.perf_counter() - start)
 
 
 def best(rounds: int, work: Callable[[], Took]) -> Took:
     found = [work() for _ in range(rounds)]
-    return Took(min(one.seconds for one in found), min(one.memory for one in found))
+    return Took(*(min(values) for values in zip(*map(astuple, found), strict=True)))
 
 
 def show(what: str, took: Took, other: Took | None = None) -> None:
-    memory = f"{took.memory / 1e6:9.0f} MB" if took.memory else " " * 12
+    used = f"{took.processor:8.2f} s of processors {took.memory / 1e6:6.0f} MB" if took.memory else " " * 34
     ratio = f"{other.seconds / took.seconds:9.1f} x" if other else ""
-    print(f"  {what:28} {took.seconds:8.3f} s {memory}{ratio}", flush=True)
+    print(f"  {what:28} {took.seconds:8.3f} s {used}{ratio}", flush=True)
 
 
 if __name__ == "__main__":
