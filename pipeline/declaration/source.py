@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +79,21 @@ class Source:
         begun = [(m.line, m.column, str(path[0])) for path, m in self.keys.items() if len(path) == 1]
         return max((one for one in begun if one[:2] <= here), default=(0, 0, None))[2]
 
+    def touched(self, problems: Iterable[Problem]) -> set[Path]:
+        """The entries that problems stand in, as paths of two parts or fewer; with aliases, in each place.
+
+        Items that were taken out have places below zero.
+        """
+        standing: dict[tuple[int, int], set[Path]] = {}
+        for path, mark in (*self.marks.items(), *self.keys.items()):
+            standing.setdefault((mark.line, mark.column), set()).add(path[:2])
+        order = sorted(standing)
+        found: set[Path] = set()
+        for problem in problems:
+            last = bisect_right(order, (problem.line, problem.column)) - 1
+            found |= standing[order[last]] if last >= 0 else {()}
+        return found
+
     def at(self, path: Path) -> Any:
         """The plain value at a path, or None."""
         value = self.value
@@ -112,15 +129,15 @@ def _child(holder: Any, part: str | int) -> Any:
 
 
 def _closed_up(marks: dict[Path, Mark], holder: Path, gone: int) -> dict[Path, Mark]:
-    """Marks after item ``gone`` of the list at ``holder`` was taken out."""
+    """Marks after item ``gone`` of the list at ``holder`` was taken out: its own stay, at a place below zero."""
     depth = len(holder)
+    inside = [int(p[depth]) for p in marks if len(p) > depth and p[:depth] == holder and isinstance(p[depth], int)]
+    aside = min([0, *inside]) - 1
     moved: dict[Path, Mark] = {}
     for path, mark in marks.items():
         if len(path) > depth and path[:depth] == holder and isinstance(path[depth], int):
             place = int(path[depth])
-            if place == gone:
-                continue
-            moved[(*holder, place - (place > gone), *path[depth + 1 :])] = mark
+            moved[(*holder, aside if place == gone else place - (place > gone), *path[depth + 1 :])] = mark
         else:
             moved[path] = mark
     return moved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -56,16 +56,18 @@ class _Part:
     majors: tuple[int, ...] | None
 
 
-def expand(declaration: Declaration, version: str) -> Expansion:
+def expand(declaration: Declaration, version: str, only: Container[int] | None = None) -> Expansion:
     """Cells in the order of packages, CUDA labels, CPU architectures, families and further axes, as declared.
 
     A package of providers ends with its shims, one for each CUDA label; what they require comes with the selection
-    (`pipeline.plan.needs`).
+    (`pipeline.plan.needs`). ``only``: the packages to be made, by their places in the set.
     """
     made: list[Made] = []
     excluded: list[Excluded] = []
     used: set[int] = set()
     for place, package in enumerate(declaration.packages):
+        if only is not None and place not in only:
+            continue
         own: list[Made] = []
         for axes in _axis_values(declaration, package):
             for part in _parts(declaration, package, axes):

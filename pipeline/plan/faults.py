@@ -30,12 +30,20 @@ _PYTHON_TAG = re.compile(r"(py|cp|pp)[0-9]{1,3}(\.(py|cp|pp)[0-9]{1,3})*-[a-z]+[
 def faults(declaration: Declaration, everything: Expansion) -> list[Problem]:
     """All of them, each at its place in the file."""
     return [
-        *_collisions(declaration, everything),
-        *_owners(declaration, everything),
-        *_forms(declaration, everything),
+        *of_cells(declaration, everything),
+        *_empty(declaration, everything),
         *_exclusions(declaration, everything),
         *_selections(declaration, everything),
         *_promises(declaration, everything),
+    ]
+
+
+def of_cells(declaration: Declaration, everything: Expansion) -> list[Problem]:
+    """Those that are there whatever other cells there are."""
+    return [
+        *_collisions(declaration, everything),
+        *_owners(declaration, everything),
+        *_forms(declaration, everything),
     ]
 
 
@@ -88,7 +96,7 @@ def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Problem
 
 
 def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
-    """Labels not in normal form or on the way to PyPI, names too long, tags that are none, packages without a cell."""
+    """Labels not in normal form or on the way to PyPI, names too long, tags that are none."""
     source = declaration.source
     seen: set[tuple[str, int]] = set()
     for one in everything.made:
@@ -114,10 +122,14 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
             dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
             remedy = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
             yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", remedy)
+
+
+def _empty(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+    """Packages without a cell."""
     for place in {*range(len(declaration.packages))} - {m.place for m in everything.made}:
         name = declaration.packages[place].name
         what = f"nothing is left of {name}: it makes no cell, or each is excluded"
-        yield source.problem(("packages", place, "name"), what, "declare targets for it, or remove it")
+        yield declaration.source.problem(("packages", place, "name"), what, "declare targets for it, or remove it")
 
 
 def _normal_label(local: str) -> str | None:

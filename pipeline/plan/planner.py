@@ -15,6 +15,7 @@ from pipeline.errors import DeclarationError, Problem, UsageError
 from pipeline.plan.expand import Made, expand
 from pipeline.plan.faults import MATRIX_JOBS, faults
 from pipeline.plan.lint import lint
+from pipeline.plan.partial import CELLS_FOLLOW, sound_problems
 from pipeline.plan.selection import CHANNELS, channels, matches, selected, unknown_cell
 from pipeline.plan.versions import channel_version, parse_date
 from pipeline.records.plan import Cell, NotProven, Plan, PlannedPackage
@@ -105,9 +106,7 @@ def problems(declaration: Declaration) -> list[Problem]:
     return faults(declaration, expand(declaration, declaration.version))
 
 
-# What cells follow from: where one of these has a mistake, what its plans lack is no mistake of its own.
-_CELLS_FOLLOW = frozenset({"packages", "cuda", "families", "axes", "exclude"})
-_KNOWN = frozenset(Document.model_fields)  # and below any other key may stand what was meant for one of these
+_KNOWN = frozenset(Document.model_fields)  # below any other key may stand what was meant for one of these
 
 
 def every_problem(reading: Reading) -> list[Problem]:
@@ -117,9 +116,11 @@ def every_problem(reading: Reading) -> list[Problem]:
         return found
     source = reading.declaration.source
     sections = {source.section(problem) for problem in found}
-    if sections & _CELLS_FOLLOW or sections - _KNOWN:
+    if sections - _KNOWN:
         return found
-    return beyond(found, problems(reading.declaration), source.mark(()))
+    follow = sections & CELLS_FOLLOW
+    later = sound_problems(reading.declaration, found) if follow else problems(reading.declaration)
+    return beyond(found, later, source.mark(()))
 
 
 def warnings(declaration: Declaration) -> list[Problem]:
