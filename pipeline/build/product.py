@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.build.finishing import check_tools
 from pipeline.build.guard import guard
+from pipeline.build.naming import named
 from pipeline.build.restamp import restamp, restamped
 from pipeline.declaration.model import Package
 from pipeline.errors import BuildError, UsageError, VerificationError
@@ -149,15 +150,10 @@ def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: 
             where=cell.id,
             remedy="have it leave exactly one .whl in {out}",
         )
-    if wheels[0].name != cell.wheel:
-        raise BuildError(
-            f"the build command left {wheels[0].name}, and the cell's wheel is {cell.wheel}",
-            where=cell.id,
-            remedy="make version, local label and tags agree: {full_version}, tag and manylinux of the package",
-        )
-    added = guard(cell, package, set(_members(wheels[0])).__contains__)
+    wheel = named(wheels[0], out, cell)
+    added = guard(cell, package, set(_members(wheel)).__contains__)
     try:
-        return stamp_wheel(wheels[0], staging, stamp, replaced=_disagreeing(wheels[0], package, cell) | added)
+        return stamp_wheel(wheel, staging, stamp, replaced=_disagreeing(wheel, package, cell) | added)
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
 

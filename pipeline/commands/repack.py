@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out members, or a folder.")
 @click.option("--version", "version", metavar="VERSION", default=None, help="Another version.")
 @click.option("--label", metavar="LABEL", default=None, help="Another local label (cu130.sm9x); '' for none.")
+@click.option("--platform", metavar="TAG", default=None, help="Another platform tag: manylinux_2_28_x86_64.")
 @click.option("--stamp", metavar="GLOB", multiple=True, help="Files in it that repeat the version.")
 @click.option("--sbom", is_flag=True, help="Put a CycloneDX bill of materials into it (PEP 770).")
 @click.option("--stream-over", metavar="SIZE", default="512 MiB", show_default=True, help="Hold no larger member.")
@@ -34,6 +35,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     exclude: tuple[str, ...],
     version: str | None,
     label: str | None,
+    platform: str | None,
     stamp: tuple[str, ...],
     sbom: bool,
     stream_over: str,
@@ -48,7 +50,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from pipeline.errors import PipelineError
     from pipeline.wheels.repack import Changes, repack
 
-    changes = Changes(version, label, stamp, exclude, strip_debug, sbom)
+    changes = Changes(version, label, platform, stamp, exclude, strip_debug, sbom)
     chosen, large = _level(level), _size(stream_over)
     done: list[RepackRecord] = []
     failed: list[PipelineError] = []

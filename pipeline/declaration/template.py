@@ -89,7 +89,9 @@ packages:
     import: {_quoted(answers.module)}
     per: [cuda, arch]       # what it is built over; further axes (python, torch ...) go under axes:
     layout: {answers.layout:<15} # family: one wheel a GPU family; provider: one a target, and a shim; fat: one wheel
-    tag: cp39-abi3          # Python and ABI tag of the wheels
+    tag: cp39-abi3          # as your build names its wheels: py3-none without extension modules; a wheel for each
+                            # Python: per: [cuda, arch, python], tag: "cp{{python_nodot}}-cp{{python_nodot}}", and
+                            # at the left margin axes: {{python: ["3.11", "3.12"]}}
     manylinux: "2_28"       # the oldest glibc that they run on is 2.28
     build:
       kind: wheel           # the command leaves one wheel in {{out}}; tree: its contents, and fatwheel packs them
@@ -98,7 +100,6 @@ packages:
       spelling: {answers.spelling:<12}# how {{targets}} is written
       env:
         {variable}: {_quoted(value)}
-        LOCAL_VERSION: "{{local}}"     # the wheel must bear {{full_version}}: let the sources read this
     # smoke:                # launched on a GPU runner, against the finished wheel
     #   command: ["{{python}}", "-m", "{answers.module}.smoke"]
 """

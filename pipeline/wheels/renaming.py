@@ -11,7 +11,7 @@ from pipeline.errors import UsageError, VerificationError
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.checks.stamps import VERSION_SAID
 from pipeline.wheels.metadata import read_headers
-from pipeline.wheels.names import WheelName
+from pipeline.wheels.names import WheelName, expanded
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,22 @@ def with_version(name: WheelName, version: str | None, label: str | None) -> Whe
         raise UsageError(f"'{said}' is not a version", remedy="write it like 0.6.13+cu130.sm12x") from None
     parts = name.text.split("-")
     return name if wanted == name.version else WheelName.parse("-".join([parts[0], str(wanted), *parts[2:]]))
+
+
+def with_platform(name: WheelName, platform: str) -> WheelName:
+    """The same wheel's name with other platform tags, joined by dots. Raises `UsageError` for what is none."""
+    if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)*", platform):
+        raise UsageError(f"'{platform}' is not a platform tag", remedy="write it like manylinux_2_28_x86_64")
+    return WheelName.parse(f"{name.text.removesuffix('.whl').rpartition('-')[0]}-{platform}.whl")
+
+
+def wheel_file_as(data: bytes, name: WheelName) -> bytes:
+    """WHEEL with the tags of this name, and every other line as it was."""
+    lines = data.decode("utf-8", "surrogateescape").splitlines()
+    kept = [line for line in lines if line.strip() and not re.match(r"(?i)(tag|root-is-purelib)\s*:", line)]
+    pure = "true" if name.is_pure else "false"
+    made = [*kept, f"Root-Is-Purelib: {pure}", *(f"Tag: {tag}" for tag in expanded(name.tag_text))]
+    return ("\n".join(made) + "\n").encode("utf-8", "surrogateescape")
 
 
 def metadata_as(archive: Archive, distribution: str, version: str) -> bytes:

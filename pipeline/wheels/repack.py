@@ -25,7 +25,7 @@ from pipeline.wheels.expected import Expected
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.record import read_record
-from pipeline.wheels.renaming import Renaming, metadata_as, saying, with_version
+from pipeline.wheels.renaming import Renaming, metadata_as, saying, wheel_file_as, with_platform, with_version
 from pipeline.wheels.sources import FileSource, blocks
 from pipeline.wheels.stripping import Stripped, find_strip, has_debug, strip_debug
 from pipeline.wheels.writer import LARGE, Copied, Item, of_bytes, of_file, of_member, write_wheel
@@ -38,13 +38,15 @@ _NO_TEXT = (".so", ".a", ".o", ".cubin", ".fatbin", ".pyc")
 class Changes:
     """What becomes different, besides the compressed bytes.
 
-    ``version`` and ``label`` as for `renaming.with_version`; ``stamps`` are globs of files that repeat the version;
+    ``version`` and ``label`` as for `renaming.with_version`, ``platform`` as for `renaming.with_platform` (whether the
+    wheel loads there, `verify` tells); ``stamps`` are globs of files that repeat the version;
     ``exclude`` globs (or folders) of members to leave out; ``sbom`` asks for a bill of materials, and one that fatwheel
     made before is made anew in any case.
     """
 
     version: str | None = None
     label: str | None = None
+    platform: str | None = None
     stamps: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     strip_debug: bool = False
@@ -71,7 +73,9 @@ def repack(
     with Archive.open(wheel) as archive, tempfile.TemporaryDirectory(prefix="fatwheel-repack-") as temporary:
         before = _Before(archive, _sound(archive, digests=level is None))
         new = with_version(before.name, wanted.version, wanted.label)
-        renaming = Renaming.none(before.folder) if new == before.name else Renaming.to(before.folder, new)
+        new = new if wanted.platform is None else with_platform(new, wanted.platform)
+        same = new.version == before.name.version
+        renaming = Renaming.none(before.folder) if same else Renaming.to(before.folder, new)
         left_out = _left_out(before, wanted.exclude)
         kept = [member for name, member in archive.by_name.items() if name not in {*left_out, *before.made_anew}]
         billed = wanted.sbom or before.own(sbom.FILE) in archive.by_name
@@ -79,7 +83,7 @@ def repack(
         _keep_promised_code(before, known, left_out)
         stripped = _stripped(archive, known, Path(temporary)) if wanted.strip_debug else {}
         texts = _rewritten(before, kept, new, wanted.stamps)
-        says_old = [] if new == before.name else _says_old(before, kept, texts)
+        says_old = [] if same else _says_old(before, kept, texts)
         late = None
         if billed:
             kept = [member for member in kept if member.name != before.own(sbom.FILE)]
@@ -225,7 +229,9 @@ def _rewritten(before: _Before, kept: list[Member], new: WheelName, stamps: Iter
     """Members with other contents: METADATA, fatwheel.json, and what repeats the version."""
     archive, stamp, version = before.archive, before.subject.stamp, str(new.version)
     texts: dict[str, bytes] = {}
-    if new != before.name:
+    if new.tags != before.name.tags:
+        texts[before.own("WHEEL")] = wheel_file_as(before.subject.info("WHEEL") or b"", new)
+    if new.version != before.name.version:
         said = before.subject.metadata["Name"] if before.subject.metadata else None
         texts[before.own("METADATA")] = metadata_as(archive, str(said or new.distribution), version)
         if stamp is not None:

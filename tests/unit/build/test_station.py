@@ -164,7 +164,9 @@ def test_a_command_that_leaves_two_wheels(tmp_path, cache):
 
 def test_a_wheel_of_another_name(tmp_path, cache):
     error = failing_wheel(tmp_path, cache, "pathlib.Path(out, 'demo-1.1-py3-none-any.whl').touch()")
-    assert error.what == f"the build command left demo-1.1-py3-none-any.whl, and the cell's wheel is {WHEEL}"
+    start, _, rest = error.what.partition(":\n")
+    assert start == f"the build command left demo-1.1-py3-none-any.whl, and the cell's wheel is {WHEEL}"
+    assert "its version is 1.1, and `version` says 1.0" in rest
 
 
 def test_a_wheel_that_is_no_wheel(tmp_path, cache):

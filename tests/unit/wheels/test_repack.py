@@ -167,6 +167,17 @@ def test_another_label_renames_all_that_bears_it(tmp_path):
     assert done.says_old == []
 
 
+def test_another_platform_changes_name_and_tags_alone(tmp_path):
+    wheel = demo(tmp_path, FILES, tags="py3-none-linux_x86_64")
+    done = repack(wheel, tmp_path / "made", Changes(platform="manylinux_2_28_x86_64.manylinux_2_34_x86_64"))
+    assert done.wheel == f"demo_jit-{VERSION}-py3-none-manylinux_2_28_x86_64.manylinux_2_34_x86_64.whl"
+    before, after = members(wheel), members(tmp_path / "made" / done.wheel)
+    changed = {name.rpartition("/")[2] for name in before if before[name] != after[name]}
+    assert changed == {"WHEEL", "RECORD"}
+    assert done.rewritten == [f"demo_jit-{VERSION}.dist-info/WHEEL"]
+    assert errors(tmp_path / "made" / done.wheel) == []
+
+
 def test_what_still_says_the_old_version_is_named(tmp_path):
     done = repack(demo(tmp_path, FILES), tmp_path / "made", Changes(version="0.7"))
     assert done.wheel == f"demo_jit-0.7-{TAGS}.whl"
@@ -179,6 +190,7 @@ def test_what_still_says_the_old_version_is_named(tmp_path):
         (Changes(version="seven"), "'seven' is not a version"),
         (Changes(label="no good"), "is not a version"),
         (Changes(version="1.0+a", label="b"), "has a label, and --label gives another"),
+        (Changes(platform="Linux x86"), "'Linux x86' is not a platform tag"),
         (Changes(stamps=("nowhere.py",)), "nothing in the wheel fits 'nowhere.py'"),
         (Changes(exclude=("nothing/*",)), "nothing in the wheel fits 'nothing/*'"),
         (Changes(exclude=(f"demo_jit-{VERSION}.dist-info/METADATA",)), "makes the wheel what it is"),
