@@ -140,21 +140,26 @@ def _gathered(cells: Sequence[Cell], answers: dict[str, tuple[int, str]], output
     return found
 
 
-def cells_named(declaration: Declaration, text: str, channel: str | None, date: str | None) -> list[Cell]:
-    """The cell of an id, or those that a glob matches: in one channel, else in any. Raises `UsageError` for none."""
+def cells_named(declaration: Declaration, texts: Sequence[str], channel: str | None, date: str | None) -> list[Cell]:
+    """The cells of these ids and globs, each once: in one channel, else in any. Raises `UsageError` for none."""
     import fnmatch
 
     from pipeline.plan import all_cells, cell, unknown_cell
     from pipeline.plan.versions import parse_date
 
     day = parse_date(date)
-    if not is_glob(text):
-        return [cell(declaration, text, channel, date=day)]
-    known = list(all_cells(declaration, channel, day))
-    found = [one for one in known if fnmatch.fnmatchcase(one.id, text)]
-    if not found:
-        raise unknown_cell(text, [one.id for one in known])
-    return found
+    found: dict[str, Cell] = {}
+    for text in texts:
+        if not is_glob(text):
+            found.setdefault(text, cell(declaration, text, channel, date=day))
+            continue
+        known = list(all_cells(declaration, channel, day))
+        fitting = [one for one in known if fnmatch.fnmatchcase(one.id, text)]
+        if not fitting:
+            raise unknown_cell(text, [one.id for one in known])
+        for one in fitting:
+            found.setdefault(one.id, one)
+    return list(found.values())
 
 
 def is_glob(text: str) -> bool:

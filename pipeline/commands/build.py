@@ -40,7 +40,7 @@ _COUNT = click.IntRange(min=1)
 
 
 @click.command(help="Build cells into wheels.")
-@click.argument("cell")
+@click.argument("cell", nargs=-1, required=True)
 @matrix_option
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Where wheels go."
@@ -73,7 +73,7 @@ _COUNT = click.IntRange(min=1)
 @click.pass_context
 def command(  # noqa: PLR0917  (click passes them by name)
     ctx: click.Context,
-    cell: str,
+    cell: tuple[str, ...],
     matrix: Path,
     output: Path,
     channel: str | None,
@@ -94,7 +94,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     beside: int,
     as_json: bool,
 ) -> None:
-    """CELL is an id or a glob. A cell that fails does not keep the others from being built; the end names all."""
+    """Each CELL is an id or a glob. A cell that fails does not keep the others from being built; the end names all."""
     from pipeline.build.compilercache import mode_named
     from pipeline.build.engine import Choice
     from pipeline.build.job import Tuning
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     mode = mode_named(cache)
     declaration = load(matrix)
     wanted = _build.cells_named(declaration, cell, channel, date)
-    every = wanted if fake_size else _build.cells_named(declaration, "*", channel, date)
+    every = wanted if fake_size else _build.cells_named(declaration, ["*"], channel, date)
     groups = [[one] for one in wanted] if fake_size else list(_fat.groups(declaration, wanted, every))
     if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
@@ -132,7 +132,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         )
     if beside == 1:
         _build.summarise(found, say)
-    if as_json and _build.is_glob(cell):
+    if as_json and (len(cell) > 1 or _build.is_glob(cell[0])):
         echo_json(found.records)
     elif as_json and found.records:
         echo_json(found.records[0])
