@@ -81,10 +81,10 @@ def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -
     if engine.image is None and wanted in (None, here):
         return sys.executable
     for version in [wanted] if wanted else _NEWEST_FIRST:
-        nodot = version.replace(".", "")
-        for name in (f"python{version}", f"/opt/python/cp{nodot}-cp{nodot}/bin/python"):
+        nodot, release = version.replace(".", ""), version.removesuffix("t")  # 3.13t: free-threaded
+        for name in (f"python{version}", f"/opt/python/cp{release.replace('.', '')}-cp{nodot}/bin/python"):
             found = engine.which(name, environ)
-            if found and _version_of(found, environ, engine).startswith(f"{version}."):
+            if found and _version_of(found, environ, engine).startswith(f"{release}."):
                 return found
     place = f"the image {engine.image.name}" if engine.image else "PATH"
     raise BuildError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import replace
 from typing import Any, get_args, get_origin
 
@@ -11,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.declaration.lists import Fault
 from pipeline.declaration.model import Document
-from pipeline.declaration.source import Path, Source
+from pipeline.declaration.source import Mark, Path, Source
 from pipeline.errors import Problem
 
 
@@ -40,10 +41,21 @@ def validate(source: Source) -> tuple[Document | None, Source, list[Problem], fr
             return Document.model_validate(rest.value), rest, problems, frozenset(broken)
         except ValidationError as error:
             details = error.errors(include_url=False)
-            problems = problems or [problem for d in details for problem in _translate(source, d)]
+            if not problems:
+                problems = [problem for d in details for problem in _translate(source, d)]
+                _forget_odd_numbers(source, details)
             broken |= {str(d["loc"][0]) for d in details if d["loc"]}
             rest = rest.without({_removable(d) for d in details} - {()})
     return None, rest, problems, frozenset(broken)
+
+
+def _forget_odd_numbers(source: Source, details: list[ErrorDetails]) -> None:
+    """Where a number or a name is wanted, ``010`` does not lack quotes, which is all that a reader of YAML knows."""
+    marks: list[Mark | None] = [source.mark(tuple(d["loc"])) for d in details if d["type"] == "int_type"]
+    marks += [source.keys.get(tuple(d["loc"][:-1])) for d in details if d["loc"][-1:] == ("[key]",)]
+    marks += [source.keys.get(tuple(d["loc"])) for d in details if d["type"] == "extra_forbidden"]
+    places = {(mark.line, mark.column) for mark in marks if mark}
+    source.problems = [p for p in source.problems if (p.line, p.column) not in places]
 
 
 def _removable(error: ErrorDetails) -> Path:
@@ -124,7 +136,10 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     }.get(kind)
     if wanted:
         shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
-        return source.problem(path, f"{_spoken(path)} is {shown}, not {wanted}", _remedy(kind, path, given))
+        quoted = (source.mark(path).lead or 0) > 0
+        return source.problem(
+            path, f"{_spoken(path)} is {shown}, not {wanted}", _remedy(kind, path, given, quoted=quoted)
+        )
     if kind in {"too_short", "string_too_short"}:
         return source.problem(
             path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else "write it out"
@@ -134,9 +149,10 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
 
 
-def _remedy(kind: str, path: Path, given: Any) -> str | None:
+def _remedy(kind: str, path: Path, given: Any, *, quoted: bool) -> str | None:
     if kind == "int_type":
-        return f"write {given}, without quotes" if isinstance(given, str) and given.isdigit() else "write a number"
+        digits = re.fullmatch(r"[+]?0*([0-9]{1,18})", given.replace("_", "") if isinstance(given, str) else "")
+        return f"write {digits[1]}{', without quotes' if quoted else ''}" if digits else "write a number"
     if kind == "list_type":
         return f"write [{given}]" if isinstance(given, str) else "begin each item with -"
     keys = allowed_keys(path)

@@ -12,7 +12,16 @@ from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
 from pipeline.declaration.templates import fill
 from pipeline.declaration.values import Arch
-from pipeline.plan.names import artifact_name, cell_id, file_name, further, local_label, name_fields, sdist_name
+from pipeline.plan.names import (
+    artifact_name,
+    cell_id,
+    file_name,
+    further,
+    local_label,
+    name_fields,
+    python_tag,
+    sdist_name,
+)
 from pipeline.records.plan import Cell, Excluded
 from pipeline.targets import Target, covers, render
 
@@ -180,7 +189,7 @@ def _cell(
         targets=[str(t) for t in gpu.targets] if gpu else [],
         covers=[str(c) for c in _covers(gpu.targets, gpu.majors, cuda.toolkit)] if gpu and cuda else [],
         local_version=local or None,
-        wheel=sdist_name(name, full) if is_sdist else file_name(name, full, fill(package.tag, fields), platform),
+        wheel=sdist_name(name, full) if is_sdist else file_name(name, full, python_tag(package.tag, fields), platform),
         artifact=artifact_name(name, identity),
         image=cuda.image.get(arch) if cuda and arch else None,
         runner=document.runners.build.get(arch or "x86_64"),

@@ -120,7 +120,9 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
         if one.cell.wheel.endswith(".whl") and not _PYTHON_TAG.fullmatch(tag) and ("tag", one.place) not in seen:
             seen.add(("tag", one.place))
             dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
+            threads = re.fullmatch(r"(cp[0-9]+)t-.*", tag)
             remedy = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
+            remedy = f"only the ABI tag bears the t: write {threads[1]}-{threads[1]}t" if threads else remedy
             yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", remedy)
 
 

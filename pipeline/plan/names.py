@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -11,6 +12,7 @@ from pipeline.declaration.model import Package
 from pipeline.declaration.templates import axis_fields, fill
 
 _normal = cache(canonicalize_name)
+_FREE_THREADED = re.compile(r"3\.?[0-9]+t")
 
 
 def further(axes: Mapping[str, str]) -> dict[str, str]:
@@ -51,6 +53,13 @@ def local_label(package: Package, fields: Mapping[str, str]) -> str:
 def file_name(name: str, full_version: str, tag: str, platform: str) -> str:
     """A wheel's file name: ``mylib-1.0+cu130.sm9x-cp39-abi3-manylinux_2_28_x86_64.whl``."""
     return f"{_normal(name).replace('-', '_')}-{full_version}-{tag}-{platform}.whl"
+
+
+def python_tag(template: str, fields: Mapping[str, str]) -> str:
+    """The Python and ABI tag. A free-threaded Python (3.13t) has its ``t`` in the second alone: ``cp313-cp313t``."""
+    python, dash, abi = template.partition("-")
+    plain = {name: value[:-1] if _FREE_THREADED.fullmatch(value) else value for name, value in fields.items()}
+    return f"{fill(python, plain)}{dash}{fill(abi, fields)}"
 
 
 def sdist_name(name: str, version: str) -> str:

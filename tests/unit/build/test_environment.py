@@ -1,5 +1,6 @@
 """A package's own Python: made once for equal needs, usable after it was renamed, and checked for its PyTorch."""
 
+import os
 import subprocess
 import sys
 
@@ -73,6 +74,14 @@ def test_an_axis_names_the_python(tmp_path):
     with pytest.raises(BuildError, match=r"there is no Python 3\.99 here") as caught:
         base_python(cell(axes={"python": "3.99"}), environment(tmp_path))
     assert "python3.99 is on PATH" in str(caught.value.remedy)
+
+
+def test_an_axis_may_name_a_free_threaded_python(tmp_path):
+    python = tmp_path / "python3.99t"
+    python.write_text("#!/bin/sh\necho 3.99.1\n")
+    python.chmod(0o755)
+    variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    assert base_python(cell(axes={"python": "3.99t"}), variables) == str(python)
 
 
 @pytest.mark.parametrize(

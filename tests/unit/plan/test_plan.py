@@ -256,3 +256,19 @@ channels:
     assert ids(make_plan(one(tmp_path, more))) == ["cu130-x86_64-sm9x", "cu130-x86_64-sm12x"]
     with pytest.raises(DeclarationError, match=r"promised to cover 12\.0, and the release leaves out"):
         make_plan(one(tmp_path, more.replace("'*-x86_64-*'", "'*-x86_64-sm9x'")))
+
+
+def test_a_free_threaded_python_bears_its_t_in_the_abi_tag_alone(tmp_path):
+    text = """\
+version: "1.0"
+packages:
+  - {name: one, per: [python], tag: "cp{python_nodot}-cp{python_nodot}", build: {kind: wheel, command: [make]}}
+axes: {python: ["3.13", "3.13t", "3.14"]}
+"""
+    plan = make_plan(parse(text, tmp_path / "matrix.yaml"))
+    assert [c.wheel for c in plan.cells] == [
+        "one-1.0-cp313-cp313-any.whl", "one-1.0-cp313-cp313t-any.whl", "one-1.0-cp314-cp314-any.whl",
+    ]  # fmt: skip
+    literal = text.replace("cp{python_nodot}-cp{python_nodot}", "cp313t-cp{python_nodot}")
+    with pytest.raises(DeclarationError, match="only the ABI tag bears the t: write cp313-cp313t"):
+        make_plan(parse(literal, tmp_path / "matrix.yaml"))
