@@ -84,7 +84,8 @@ def fatwheel() -> None:
     """Release CUDA wheels from one declaration, matrix.yaml.
 
     Exit status: 0 done, 2 usage or declaration, 3 drift, 4 build, 5 verification
-    or smoke, 6 release incomplete, 7 refused and nothing sent, 124 timeout.
+    or smoke, 6 release incomplete, 7 refused and nothing sent, 124 timeout,
+    130 interrupted.
     """
 
 

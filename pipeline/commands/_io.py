@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,27 +82,17 @@ def echo_table(
     It is plain when piped. ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those
     whose values are not broken; ``styles`` has the colours of values.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    import shutil
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    rights, unbroken = set(right), set(whole)
-    for place, heading in enumerate(headings):
-        table.add_column(
-            heading, justify="right" if place in rights else "left", overflow="fold", no_wrap=place in unbroken
-        )
-    for row in rows:
-        table.add_row(*(Text(cell, (styles or {}).get(cell, "")) for cell in row))
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n") + "\n")
+    from pipeline.commands._table import drawn
+
+    room = shutil.get_terminal_size((80, 24)).columns
+    lines = drawn(headings, rows, title=title, room=room, right=set(right), whole=set(whole), styles=styles or {})
+    click.echo("\n".join(lines) + "\n", color=False if os.environ.get("NO_COLOR") else None)
 
 
-def echo_wrapped(text: str, indent: str = "", label: str = "") -> None:
-    """Prose on standard output, broken at 80 columns; a ``label`` before it is in yellow, and is not broken."""
+def echo_wrapped(text: str, indent: str = "", label: str = "", *, err: bool = False) -> None:
+    """Prose on standard output, or error, broken at 80 columns; a ``label`` before it is in yellow, and not broken."""
     import textwrap
 
     filled = textwrap.fill(
@@ -109,7 +100,7 @@ def echo_wrapped(text: str, indent: str = "", label: str = "") -> None:
         break_long_words=False,
     )  # fmt: skip
     begin = len(indent) + len(label)
-    click.echo(indent + click.style(label, fg="yellow") + filled[begin:] if label else filled)
+    click.echo(indent + click.style(label, fg="yellow") + filled[begin:] if label else filled, err=err)
 
 
 def size(count: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, matrix_option, say
+from pipeline.commands._io import echo_json, echo_wrapped, json_option, matrix_option, say
 
 if TYPE_CHECKING:
     from pipeline.declaration import Declaration
@@ -39,8 +39,9 @@ def command(matrix: Path, as_json: bool) -> None:
         if summary:
             click.echo(summary)
         for note in notes:
-            say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}: {note.what}")
-            say(f"  do: {note.remedy}")
+            say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
+            echo_wrapped(note.what, "  ", err=True)
+            echo_wrapped(f"do: {note.remedy}", "  ", err=True)
     if failure is not None:
         raise failure
 

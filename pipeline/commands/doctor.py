@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_json, echo_table, engine_option, json_option, toolchain_option
+from pipeline.commands._io import echo_json, echo_table, echo_wrapped, engine_option, json_option, toolchain_option
 
 if TYPE_CHECKING:
     from pipeline.records.doctor import Diagnosis
@@ -49,7 +49,7 @@ def _show(seen: Diagnosis) -> None:
     if lacking:
         click.echo("to do, where it is needed:")
         for one in lacking:
-            click.echo(f"  {one.name}: {one.remedy}")
+            echo_wrapped(f"{one.name}: {one.remedy}", "  ")
         click.echo("")
     if seen.cells:
         reasons: dict[str | None, list[str]] = {}
@@ -60,7 +60,8 @@ def _show(seen: Diagnosis) -> None:
         for name in able:
             click.echo(f"  {name}")
         for reason, names in reasons.items():
-            click.echo(f"not here: {', '.join(names)}\n  {reason}")
+            echo_wrapped(f"not here: {', '.join(names)}")
+            echo_wrapped(str(reason), "  ")
 
 
 _MARKS = {"ok": "yes", "missing": "no", "note": "-"}

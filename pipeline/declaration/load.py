@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +49,22 @@ def read(path: Path) -> Reading:
     try:
         text = decode(path.read_bytes(), str(path))
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}", remedy="give --matrix FILE, or begin with `fatwheel init`") from None
+        raise UsageError(f"there is no {path}", remedy=_where_else(path)) from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder", remedy="give --matrix FILE") from None
     except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {why}", remedy="give --matrix FILE") from None
     return Reading(None, (text,)) if isinstance(text, Problem) else examine(text, path)
+
+
+def _where_else(path: Path) -> str:
+    """What to do about a declaration that is not there; one above is found, and not taken unasked."""
+    folder = path.absolute().parent
+    above = next((up / path.name for up in folder.parents if (up / path.name).is_file()), None)
+    if above:
+        return f"there is one above: give --matrix {Path(os.path.relpath(above))}"
+    return "give --matrix FILE, or begin with `fatwheel init`"
 
 
 def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:

@@ -58,6 +58,10 @@ def first_matrix(answers: Answers) -> str:
         raise UsageError(f"there is no spelling '{answers.spelling}'", remedy=f"there are: {', '.join(VARIABLES)}")
     wanted = parse_targets(answers.targets)
     lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
+    unknown = [str(t) for t in wanted if not any(t in targets for targets in lists.values())]
+    if unknown and answers.targets != usual_targets(answers.spelling):  # of the usual ones it gets what it compiles
+        what = f"CUDA {' and '.join(answers.toolkits)} does not compile {' '.join(unknown)}"
+        raise UsageError(what, remedy="`fatwheel toolkits` shows what each release compiles")
     for release, targets in lists.items():
         if not targets:
             raise UsageError(f"CUDA {release} compiles none of {answers.targets}", remedy="name others with --targets")

@@ -98,7 +98,10 @@ def open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path)) from None
+        remedy = None
+        if isinstance(error, FileNotFoundError):
+            remedy = "no file fits: build or download it first" if set("*?[") & set(str(path)) else "see its spelling"
+        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path), remedy=remedy) from None
 
 
 class Stretch:

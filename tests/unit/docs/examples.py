@@ -1,8 +1,8 @@
 """Console examples of the documentation: found in its pages, run, and held against what the page shows.
 
-A block counts if a comment stands before it: ``% run: PLACE`` or ``% run: PLACE slow``. Blocks of one page and place
-run one after another in one folder. In what is shown, a line ``...`` stands for any lines, and ``...`` in a line for
-any text.
+A block counts if a comment stands before it: ``<!-- run: PLACE -->`` or ``<!-- run: PLACE slow -->``. Blocks of one
+page and place run one after another in one folder. In what is shown, a line ``...`` stands for any lines, and ``...``
+in a line for any text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from tests.unit.report.samples import august
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-_BLOCK = re.compile(r"^% run: (?P<place>\S+)(?P<slow> slow)?\n```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^<!-- run: (?P<place>\S+)(?P<slow> slow)? -->\n```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
