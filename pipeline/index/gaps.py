@@ -35,7 +35,11 @@ def missing(
     for (project, text), rows in by_text.items():
         versions[project, public(text)] += rows
     found = [one for plan in plans.values() for one in plan if one.file not in there]
-    guessed = {key: rows for key, rows in versions.items() if not any((row.project, row.tag) in told for row in rows)}
+    guessed = {
+        key: rows
+        for key, rows in versions.items()
+        if not (told and any((row.project, row.tag) in told for row in rows))
+    }
     for (project, version), rows in guessed.items():
         found += _holes(project, version, rows)
     found += _dropped(versions, guessed)

@@ -6,18 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
-from pipeline.index.names import in_order, pages_of
+from pipeline.index.names import pages_of
 from pipeline.index.trees import MARK, PAGE
 from pipeline.records.index import IndexedFile
 
-_ABSOLUTE, _RELATIVE = "absolute", "relative"
+_UP = "\0"  # stands for the way up to the index's root; no URL and no name holds it
 
 
 def simple_pages(rows: Iterable[IndexedFile]) -> dict[str, bytes]:
-    """A page for each project in each folder, and one for each folder but the root."""
-    projects: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    listing: dict[str, list[list[tuple[str, str]]]] = {}  # by a row's own page: the pages that list it
-    for row in in_order(rows):
+    """A page for each project in each folder, and one for each folder but the root. ``rows`` are in order."""
+    projects: dict[str, list[str]] = defaultdict(list)
+    listing: dict[str, list[list[str]]] = {}  # by a row's own page: the pages that list it
+    for row in rows:
         if row.page not in listing:
             listing[row.page] = [projects[page] for page in pages_of(row)]
         anchor = _anchor(row)
@@ -40,19 +40,16 @@ def _folders(projects: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _folder(folder: str, inside: set[str]) -> bytes:
-    return _page(folder.rstrip("/"), (f'<a href="{name}/">{name}</a>' for name in sorted(inside)))
+    return _page(folder.rstrip("/"), [f'<a href="{name}/">{name}</a><br>' for name in sorted(inside)])
 
 
-def _project(page: str, anchors: list[tuple[str, str]]) -> bytes:
-    up = "../" * page.count("/")
-    return _page(
-        f"Links for {page.rstrip('/').split('/')[-1]}",
-        (f'<a href="{up if way is _RELATIVE else ""}{rest}' for way, rest in anchors),
-    )
+def _project(page: str, anchors: list[str]) -> bytes:
+    links = "\n".join(anchors).replace(_UP, "../" * page.count("/"))
+    return _page(f"Links for {page.rstrip('/').split('/')[-1]}", [links])
 
 
-def _anchor(row: IndexedFile) -> tuple[str, str]:
-    """How its link begins, and all that follows ``href="``: the same on every page but for the way up."""
+def _anchor(row: IndexedFile) -> str:
+    """Its line, the same on every page but for the way up."""
     more = f'#sha256={row.sha256}"'
     if row.requires_python:
         more += f' data-requires-python="{escape(row.requires_python)}"'
@@ -61,10 +58,11 @@ def _anchor(row: IndexedFile) -> tuple[str, str]:
         more += f' data-dist-info-metadata="sha256={row.metadata_sha256}"'
     if row.yanked is not None:
         more += f' data-yanked="{escape(row.yanked)}"'
-    return (_ABSOLUTE if "://" in row.url else _RELATIVE), f"{escape(row.url)}{more}>{escape(row.file)}</a>"
+    way = "" if "://" in row.url else _UP
+    return f'<a href="{way}{escape(row.url)}{more}>{escape(row.file)}</a><br>'
 
 
-def _page(title: str, anchors: Iterable[str]) -> bytes:
+def _page(title: str, links: list[str]) -> bytes:
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -78,7 +76,7 @@ def _page(title: str, anchors: Iterable[str]) -> bytes:
         "</head>",
         "<body>",
         f"<h1>{escape(title)}</h1>",
-        *(f"{anchor}<br>" for anchor in anchors),
+        *links,
         "</body>",
         "</html>",
         "",

@@ -6,13 +6,14 @@ nothing is fetched.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
 from packaging.version import Version
 
-from pipeline.index.names import in_order, public
+from pipeline.index.names import public
 from pipeline.index.picker import picker_data
 from pipeline.index.words import gpu_words, proof_words, size_words
 from pipeline.records.index import Index, IndexedFile
@@ -34,9 +35,8 @@ _HEADINGS = ("CUDA", "CPU", "GPUs", "Capabilities", "Size", "Proof", "File")
 _Versions = dict[Version, list[IndexedFile]]
 
 
-def people_page(index: Index) -> bytes:
-    """The page as HTML."""
-    rows = in_order([*index.wheels, *index.sdists])
+def people_page(index: Index, rows: Sequence[IndexedFile]) -> bytes:
+    """The page as HTML. ``rows`` are the index's wheels and sdists, in order."""
     projects = {project: _versions(held) for project, held in groupby(rows, key=lambda row: row.project)}
     shown = {project: _shown(versions) for project, versions in projects.items()}
     chosen = [
@@ -79,7 +79,9 @@ def people_page(index: Index) -> bytes:
 
 def _versions(rows: Iterable[IndexedFile]) -> _Versions:
     """By public version, the newest first."""
-    by_version = {version: list(held) for version, held in groupby(rows, key=lambda row: public(row.version))}
+    by_version: _Versions = defaultdict(list)
+    for text, held in groupby(rows, key=lambda row: row.version.partition("+")[0]):  # 1.0 and 1.0.0 are one
+        by_version[public(text)] += held
     return {version: by_version[version] for version in sorted(by_version, reverse=True)}
 
 
@@ -181,7 +183,7 @@ def _gaps(index: Index) -> Iterable[str]:
 
 
 def _indexes(rows: Sequence[IndexedFile]) -> Iterable[str]:
-    folders = sorted({row.page.split("/")[0] for row in rows})
+    folders = sorted({page.split("/")[0] for page in {row.page for row in rows}})
     links = ", ".join(f"<a href='{escape(name)}/'>{escape(name)}/</a>" for name in folders) or "none yet"
     yield "<section><h2>For programs</h2>"
     yield f"<p>{_PIN}</p>"

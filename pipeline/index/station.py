@@ -12,6 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.index.document import INDEX, index_json
 from pipeline.index.known import Known, known_place
 from pipeline.index.listing import Before, read_store
+from pipeline.index.names import in_order
 from pipeline.index.pages import simple_pages
 from pipeline.index.people import people_page
 from pipeline.index.rows import Link
@@ -89,13 +90,14 @@ def index_files(
     index: Index, state: IndexState | None = None, lines: Mapping[int, bytes] | None = None
 ) -> Mapping[str, bytes]:
     """All files of the index by relative path. ``lines``: those of index.json that are known, as in `Document`."""
-    pages = simple_pages([*index.wheels, *index.sdists, *index.variants])
+    rows = in_order([*index.wheels, *index.sdists, *index.variants])
+    pages = simple_pages(rows)
     kept = {STATE: state.to_json().encode()} if state and state != IndexState() else {}
     return (
         pages
         | kept
         | {
-            PAGE: people_page(index),
+            PAGE: people_page(index, [row for row in rows if row.variant is None]),
             INDEX: index_json(index, lines),
             SCHEMA: kept_schema(),
             INSTALLER: script(INSTALLER).read_bytes(),

@@ -195,10 +195,11 @@ class DirectoryStore:
         return self.root / release.id
 
     def _release(self, place: Path, tag: str) -> RemoteRelease:
-        about = _About.read(place / ABOUT) if (place / ABOUT).is_file() else _About()
-        return RemoteRelease(
-            place.name, tag, draft=place.name.startswith(DRAFT), commit=about.commit, created=about.created
-        )
+        about = _About.read(place / ABOUT) if (place / ABOUT).is_file() else None
+        draft = place.name.startswith(DRAFT)
+        if about is None:
+            return RemoteRelease(place.name, tag, draft=draft)
+        return RemoteRelease(place.name, tag, draft=draft, commit=about.commit, created=about.created)
 
 
 def check_tag(tag: str) -> None:
