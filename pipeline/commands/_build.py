@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_table, size
+from pipeline.commands._io import echo_table
+from pipeline.sizes import size
 
 if TYPE_CHECKING:
     from pipeline.declaration import Declaration

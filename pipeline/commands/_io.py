@@ -101,13 +101,3 @@ def echo_wrapped(text: str, indent: str = "", label: str = "", *, err: bool = Fa
     )  # fmt: skip
     begin = len(indent) + len(label)
     click.echo(indent + click.style(label, fg="yellow") + filled[begin:] if label else filled, err=err)
-
-
-def size(count: int) -> str:
-    """Bytes for people: ``1.91 GiB``."""
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024 or unit == "GiB":
-            break
-        value /= 1024
-    return f"{count} B" if unit == "B" else f"{value:.2f} {unit}" if value < 10 else f"{value:.1f} {unit}"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from pipeline.commands._io import echo_json, echo_table, json_option, say, size
+from pipeline.commands._io import echo_json, echo_table, json_option, say
 from pipeline.records.inventory import CodeBytes, Inventory, Module
+from pipeline.sizes import size
 
 
 @click.command(help="List the machine code in a wheel, by module and target.")

@@ -16,9 +16,9 @@ from pipeline.commands._io import (
     json_option,
     matrix_option,
     say,
-    size,
     toolchain_option,
 )
+from pipeline.sizes import size
 
 if TYPE_CHECKING:
     from pipeline.records.rehearsal import Rehearsal

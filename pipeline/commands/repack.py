@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, raise_all, say, size
+from pipeline.commands._io import echo_json, json_option, raise_all, say
+from pipeline.sizes import size
 
 if TYPE_CHECKING:
     from pipeline.errors import PipelineError

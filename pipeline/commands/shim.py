@@ -7,7 +7,8 @@ from typing import Literal
 
 import click
 
-from pipeline.commands._io import echo_json, json_option, size
+from pipeline.commands._io import echo_json, json_option
+from pipeline.sizes import size
 
 
 @click.command(help="Write a metadata-only wheel that requires providers exactly.")

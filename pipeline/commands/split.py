@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_json, echo_table, json_option, matrix_option, size
+from pipeline.commands._io import echo_json, echo_table, json_option, matrix_option
 from pipeline.records.files import BUILD, beside
+from pipeline.sizes import size
 
 if TYPE_CHECKING:
     from pipeline.records.split import SplitPart, SplitRecord

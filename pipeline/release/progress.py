@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from pipeline.records.release import AssetRecord, HashedFile, ReleaseRecord
 from pipeline.release.request import Progress
-from pipeline.release.show import shorten, size_text
+from pipeline.release.show import shorten
+from pipeline.sizes import size as words
 from pipeline.stores.clock import Clock
 
 if TYPE_CHECKING:
@@ -76,13 +77,15 @@ class Lines:
             if now - self._told.setdefault(name, now) < QUIET:
                 return
             self._told[name] = now
-        self._write(f"sending {name}: {size_text(taken)} of {size_text(size)}")
+        self._write(f"sending {name}: {words(taken)} of {words(size)}")
 
     def settled(self, record: AssetRecord) -> None:
         """Write the outcome."""
         reason = f": {record.reason}" if record.reason else ""
         tries = f", {record.attempts} attempts" if record.attempts > 1 else ""
-        self._write(f"{record.outcome} {record.name} ({size_text(record.size) or 'no bytes'}{tries}){reason}")
+        self._write(
+            f"{record.outcome} {record.name} ({words(record.size) if record.size else 'no bytes'}{tries}){reason}"
+        )
 
 
 class Bars:

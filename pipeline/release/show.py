@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.records.release import ReleaseRecord
+from pipeline.records.release import AssetRecord, ReleaseRecord
+from pipeline.sizes import size
 
 OUTCOME_WIDTH = 9
 SIZE_WIDTH = 9
@@ -16,16 +17,8 @@ def shorten(name: str, width: int) -> str:
     return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
 
 
-def size_text(size: int | None) -> str:
-    """Bytes for people."""
-    if size is None:
-        return ""
-    if size < 1 << 10:
-        return f"{size} B"
-    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << shift:
-            return f"{size / (1 << shift):.2f} {unit}"
-    return ""
+def _size(asset: AssetRecord) -> str:
+    return "" if asset.size is None else size(asset.size)
 
 
 def table(record: ReleaseRecord, width: int = 80) -> str:
@@ -33,8 +26,8 @@ def table(record: ReleaseRecord, width: int = 80) -> str:
     room = width - OUTCOME_WIDTH - SIZE_WIDTH - 4
     lines = []
     for asset in record.assets:
-        size = size_text(asset.size)
-        lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {size:>{SIZE_WIDTH}}")
+        taken = _size(asset)
+        lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {taken:>{SIZE_WIDTH}}")
     lacking = [asset for asset in record.assets if not asset.live]
     if lacking:
         lines += ["", "not live:"]
@@ -62,7 +55,8 @@ def markdown(record: ReleaseRecord) -> str:
         lines.append("")
     lines += ["| asset | outcome | size | attempts |", "|---|---|---:|---:|"]
     lines += [
-        f"| `{asset.name}` | {asset.outcome} | {size_text(asset.size)} | {asset.attempts} |" for asset in record.assets
+        f"| `{asset.name}` | {asset.outcome} | {'' if asset.size is None else size(asset.size)} | {asset.attempts} |"
+        for asset in record.assets
     ]
     lines += ["", *(f"- {_cell(note)}" for note in record.notes)]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from pipeline.records.report import Report
 from pipeline.report import words
 from pipeline.report.plots import Plot, plots
 from pipeline.report.tables import Table, tables
+from pipeline.sizes import size
 
 PAGE = "index.html"
 DATA = "report.json"
@@ -89,7 +90,7 @@ def _tiles(report: Report) -> Iterable[str]:
     if report.wheels:
         largest = report.wheels[0]
         state = {"over": "bad", "warn": "near"}.get(largest.level, "good")
-        yield _tile(state, words.share(largest), f"of the limit: {largest.label}, {words.size(largest.bytes)}")
+        yield _tile(state, words.share(largest), f"of the limit: {largest.label}, {size(largest.bytes)}")
         grown = max(report.wheels, key=lambda row: row.growth or 0)
         if grown.growth:
             state = "near" if any(row.level == "grown" for row in report.wheels) else "good"
@@ -100,7 +101,7 @@ def _tiles(report: Report) -> Iterable[str]:
         yield _tile(state, words.days(soonest), f"until {soonest.label} meets the limit, {soonest.note}")
     if report.dead:
         total = sum(one.bytes for one in report.dead)
-        yield _tile("near", words.size(total), f"that no device loads, in {_count(len(report.dead), 'module part')}")
+        yield _tile("near", size(total), f"that no device loads, in {_count(len(report.dead), 'module part')}")
     yield "</ul>"
 
 
@@ -119,7 +120,7 @@ def _figure(name: str, plot: Plot, report: Report) -> Iterable[str]:
     title, about = _SECTIONS[name]
     if name == "modules":
         row = next(row for row in report.wheels if row.by_module)
-        about = f"Bytes in {row.label}, {words.size(row.bytes)} in all."
+        about = f"Bytes in {row.label}, {size(row.bytes)} in all."
     yield f"<section><h2>{escape(title)}</h2><p>{escape(about)}</p>"
     yield f"<figure role='img' aria-label='{escape(plot.about)}'>"
     yield f"<div class='wide'>{plot.wide}</div><div class='narrow'>{plot.narrow}</div></figure></section>"

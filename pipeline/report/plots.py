@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import UsageError
 from pipeline.records.report import Budgeted, Report, Trend
 from pipeline.report import words
+from pipeline.sizes import size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +115,7 @@ def _room(report: Report) -> Plot | None:
                 share = row.before / row.limit * 100
                 ax.plot([share, share], [place - 0.3, place + 0.3], color=_INK["ink"], linewidth=1.6)
             ax.annotate(
-                words.size(row.bytes), (1.0, place), xycoords=("axes fraction", "data"), ha="right", va="center",
+                size(row.bytes), (1.0, place), xycoords=("axes fraction", "data"), ha="right", va="center",
                 color=_INK["ink"], fontsize=10,
             )  # fmt: skip
         most = max([100.0, *(row.bytes / row.limit * 100 for row in rows)])
@@ -128,7 +129,7 @@ def _room(report: Report) -> Plot | None:
         return figure
 
     worst = rows[-1]
-    about = f"Sizes in percent of {words.size(report.limit)}; the largest is {worst.label} with {words.share(worst)}."
+    about = f"Sizes in percent of {size(report.limit)}; the largest is {worst.label} with {words.share(worst)}."
     return _plot("room", about, draw)
 
 
@@ -201,8 +202,8 @@ def _panel(ax: Axes, name: str, trends: Sequence[Trend], report: Report) -> None
 def _name_ends(ax: Axes, ends: Sequence[tuple[float, str, str]], step: float) -> None:
     """Names at the right edge, moved apart where they would lie on each other."""
     last = -1.0
-    for size, label, colour in sorted(ends):
-        last = max(size, last + step)
+    for height, label, colour in sorted(ends):
+        last = max(height, last + step)
         ax.annotate(
             label, (1.0, last), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points",
             va="center", fontsize=9.5, color=colour, annotation_clip=False,
@@ -229,7 +230,7 @@ def _modules(report: Report) -> Plot | None:
         return None
     parts = list(reversed(row.by_module[:_MOST_MODULES]))
     stacks = [(row.label, [part.bytes for part in parts], _INK["bar"], 1.0)]
-    about = f"The largest modules of {row.label}, led by {parts[-1].name} with {words.size(parts[-1].bytes)}."
+    about = f"The largest modules of {row.label}, led by {parts[-1].name} with {size(parts[-1].bytes)}."
     return _plot("modules", about, lambda narrow: _stacked(narrow, [part.name for part in parts], stacks))
 
 
@@ -252,7 +253,7 @@ def _stacked(narrow: bool, names: Sequence[str], stacks: Sequence[Stack]) -> Fig
         start = [at + length for at, length in zip(start, lengths, strict=True)]
     for place, total in enumerate(totals):
         ax.annotate(
-            words.size(total), (total / scale, place), xytext=(5, 0), textcoords="offset points", va="center",
+            size(total), (total / scale, place), xytext=(5, 0), textcoords="offset points", va="center",
             color=_INK["ink"], fontsize=10,
         )  # fmt: skip
     most = 22 if narrow else 40

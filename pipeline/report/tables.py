@@ -8,6 +8,7 @@ from statistics import median
 
 from pipeline.records.report import Budgeted, CellPrice, DeadCode, Report, Served, TargetPrice
 from pipeline.report import words
+from pipeline.sizes import size
 
 MOST_ROWS = 12
 _STATES = {"ok": "ok", "warn": "near", "grown": "GREW", "over": "OVER"}
@@ -37,11 +38,10 @@ def tables(report: Report) -> list[Table]:
 def _budget(report: Report) -> Table:
     since = f"since {report.before}" if report.before else "since"
     rows = tuple(
-        (row.label, words.size(row.bytes), words.share(row), words.growth(row), _STATES[row.level])
-        for row in report.wheels
+        (row.label, size(row.bytes), words.share(row), words.growth(row), _STATES[row.level]) for row in report.wheels
     )
     return Table(
-        f"{report.now}: {len(rows)} wheel{'s' if len(rows) != 1 else ''}, limit {words.size(report.limit)}",
+        f"{report.now}: {len(rows)} wheel{'s' if len(rows) != 1 else ''}, limit {size(report.limit)}",
         ("wheel", "size", "of limit", since, ""), rows, (1, 2, 3),
     )  # fmt: skip
 
@@ -51,8 +51,8 @@ def _parts(row: Budgeted) -> list[Table]:
     if row.by_module:
         count = max(len(row.by_module[:5]), len(row.by_target[:5]))
         blank = ("", "")
-        modules = [(part.name, words.size(part.bytes)) for part in row.by_module[:5]]
-        targets = [(part.name, words.size(part.bytes)) for part in row.by_target[:5]]
+        modules = [(part.name, size(part.bytes)) for part in row.by_module[:5]]
+        targets = [(part.name, size(part.bytes)) for part in row.by_target[:5]]
         rows = tuple(
             (*(modules[at] if at < len(modules) else blank), *(targets[at] if at < len(targets) else blank))
             for at in range(count)
@@ -72,7 +72,7 @@ def _parts(row: Budgeted) -> list[Table]:
 
 
 def _predicted(sizes: dict[str, int], label: str) -> str:
-    return ", ".join(f"{name.removeprefix(label).strip()} {words.size(count)}".strip() for name, count in sizes.items())
+    return ", ".join(f"{name.removeprefix(label).strip()} {size(count)}".strip() for name, count in sizes.items())
 
 
 def _losing(capabilities: Sequence[str]) -> str:
@@ -90,7 +90,7 @@ def _prices(prices: Sequence[TargetPrice]) -> Table:
             groups.setdefault((key[0], price.label if price.method == "sizes" else ""), []).append(price)
     rows = []
     for (target, _), found in groups.items():
-        middle = words.size(median(price.bytes for price in found))
+        middle = size(median(price.bytes for price in found))
         reach = words.span(min(price.low for price in found), max(price.high for price in found))
         where = found[0].label if len(found) == 1 else f"{len(found)} wheels"
         how = "its machine code" if found[0].method == "inventory" else "sizes: " + found[0].basis.partition(": ")[2]
@@ -101,7 +101,7 @@ def _prices(prices: Sequence[TargetPrice]) -> Table:
 def _trends(report: Report) -> Table:
     rows = tuple(
         (
-            trend.label, words.size(report.limit - trend.points[-1].bytes), words.rate(trend), words.sure(trend),
+            trend.label, size(report.limit - trend.points[-1].bytes), words.rate(trend), words.sure(trend),
             words.days(trend), str(len(trend.points)),
         )
         for trend in report.trends
@@ -121,13 +121,13 @@ def _dead(dead: Sequence[DeadCode]) -> Table:
     found = sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1]))
     rows = tuple(
         (
-            label, target, words.listed([one.module for one in held], 1), words.size(sum(one.bytes for one in held)),
-            words.size(sum(one.installed for one in held)), why,
+            label, target, words.listed([one.module for one in held], 1), size(sum(one.bytes for one in held)),
+            size(sum(one.installed for one in held)), why,
         )
         for (label, target, why), held in found
     )  # fmt: skip
-    total = f"in all {words.size(sum(one.bytes for one in dead))} of the wheels, "
-    total += f"{words.size(sum(one.installed for one in dead))} installed"
+    total = f"in all {size(sum(one.bytes for one in dead))} of the wheels, "
+    total += f"{size(sum(one.installed for one in dead))} installed"
     return Table(
         "code that no device loads", ("wheel", "target", "modules", "in wheel", "installed", "why"), rows[:MOST_ROWS],
         (3, 4), f"{_more(rows)}{total}",
@@ -157,7 +157,7 @@ def price_table(prices: Sequence[CellPrice]) -> Table:
     rows = tuple(
         (
             price.id,
-            words.size(price.before) if price.before is not None else "-",
+            size(price.before) if price.before is not None else "-",
             words.after(price),
             f"{100 * price.after / price.limit:.1f} %" if price.after is not None else "-",
             "OVER" if price.over else "",

@@ -62,7 +62,7 @@ def test_lines_are_few() -> None:
         lines.sent("a.whl", second << 20, 1 << 30)
     lines.settled(RECORD.assets[0])
     assert len(said) == 4
-    assert said[-1] == f"uploaded {LONG} (1.00 GiB, 2 attempts)"
+    assert said[-1] == f"uploaded {LONG} (1.000 GiB, 2 attempts)"
 
 
 def test_bars_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
