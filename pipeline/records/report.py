@@ -28,10 +28,15 @@ class Remedy(Record):
     enough: bool
 
 
+Kind = Literal["whole", "slice", "placeholder"]
+"""A wheel with all its modules, with some of them, or without code in the place of one."""
+
+
 class Budgeted(Record):
     """One wheel against the limit and against the last release. ``why`` says what raised the level."""
 
     wheel: str
+    kind: Kind = "whole"
     label: str  # the cell's id where it is known, else what its name tells
     bytes: int
     limit: int

@@ -70,6 +70,7 @@ def _row(
     )
     return Budgeted(
         wheel=wheel.file,
+        kind=wheel.kind,
         label=label,
         bytes=wheel.bytes,
         limit=allowance.limit,

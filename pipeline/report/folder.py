@@ -9,7 +9,7 @@ from pipeline.errors import UsageError, VerificationError
 from pipeline.records.build import BuildRecord
 from pipeline.records.files import BUILD
 from pipeline.records.inventory import Inventory
-from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, series_of
+from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, kind_of, series_of
 from pipeline.wheels.inventory import read_inventory
 
 INVENTORY = ".inventory.json"
@@ -39,14 +39,13 @@ def _wheel(name: str, files: dict[str, Path], notes: list[str]) -> SizedWheel:
     if record and record.bytes != size:
         notes.append(f"{name}: {size:,} bytes, and its build record tells of {record.bytes:,}: the record is not used")
         record = None
-    partial = record is not None and (record.placeholder or record.slice is not None)
     return SizedWheel(
         file=name,
         series=series_of(name),
         bytes=size,
         cell=record.cell if record else None,
         inventory=Inventory.read(files[f"{name}{INVENTORY}"]) if f"{name}{INVENTORY}" in files else None,
-        partial=partial,
+        kind=kind_of(record),
         path=path if not (record and record.placeholder) else None,
     )
 

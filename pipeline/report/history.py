@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from pipeline.records.build import BuildRecord
 from pipeline.records.files import MANIFEST
 from pipeline.records.manifest import Manifest, ManifestAsset
 from pipeline.records.plan import Cell
-from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, series_of
+from pipeline.report.sizes import SizedWheel, Snapshot, is_wheel, kind_of, series_of
 from pipeline.stores.clock import Clock
 from pipeline.stores.directory import DirectoryStore
 from pipeline.stores.patience import Patience, Policy
@@ -90,8 +91,8 @@ def _wheels(store: ReadableStore, release: RemoteRelease, ask: _Asking, notes: l
             series=series_of(asset.name),
             bytes=asset.size,
             cell=_cell(about.get(asset.name), planned.get(asset.name)),
-            partial=_partial(about.get(asset.name)),
-            path=root / asset.id if root and not _placeholder(about.get(asset.name)) else None,
+            kind=(kind := kind_of(_build(about.get(asset.name)))),
+            path=root / asset.id if root and kind != "placeholder" else None,
         )
         for asset in assets
         if is_wheel(asset.name)
@@ -102,12 +103,8 @@ def _cell(about: ManifestAsset | None, planned: Cell | None) -> Cell | None:
     return about.build.cell if about and about.build else planned
 
 
-def _partial(about: ManifestAsset | None) -> bool:
-    return bool(about and about.build and (about.build.placeholder or about.build.slice is not None))
-
-
-def _placeholder(about: ManifestAsset | None) -> bool:
-    return bool(about and about.build and about.build.placeholder)
+def _build(about: ManifestAsset | None) -> BuildRecord | None:
+    return about.build if about else None
 
 
 def _manifest(

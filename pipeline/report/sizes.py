@@ -9,8 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from pipeline.errors import UsageError
+from pipeline.records.build import BuildRecord
 from pipeline.records.inventory import Inventory
 from pipeline.records.plan import Cell
+from pipeline.records.report import Kind
 from pipeline.targets import toolkits
 from pipeline.wheels.names import WheelName, architecture
 
@@ -52,6 +54,13 @@ def series_of(file: str) -> Series:
     return Series(name.distribution, name.version.local or "", name.tag_text)
 
 
+def kind_of(build: BuildRecord | None) -> Kind:
+    """What a build record says of its wheel; without one it is taken to be whole."""
+    if build is None:
+        return "whole"
+    return "placeholder" if build.placeholder else "slice" if build.slice is not None else "whole"
+
+
 @dataclass(frozen=True)
 class SizedWheel:
     """One wheel of one release. What is not known is None."""
@@ -61,8 +70,13 @@ class SizedWheel:
     bytes: int
     cell: Cell | None = None
     inventory: Inventory | None = None
-    partial: bool = False  # a slice or a placeholder
+    kind: Kind = "whole"
     path: Path | None = None  # where it lies on this machine
+
+    @property
+    def partial(self) -> bool:
+        """Whether its size says nothing of a whole wheel's."""
+        return self.kind != "whole"
 
     @property
     def targets(self) -> tuple[str, ...] | None:

@@ -27,7 +27,9 @@ def share(row: Budgeted) -> str:
 
 
 def growth(row: Budgeted) -> str:
-    """Since the release before: ``+45.0 MiB, +2.4 %``."""
+    """Since the release before: ``+45.0 MiB, +2.4 %``; of what is no whole wheel, what it is."""
+    if row.kind != "whole":
+        return row.kind
     if row.growth is None or not row.before:
         return "new"
     return f"{signed(row.growth)}, {100 * row.growth / row.before:+.1f} %" if row.growth else "same"

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.records.report import Budgeted
+from pipeline.records.report import Budgeted, Kind
 from pipeline.report.accounting import weigh, weigh_module
 from pipeline.report.budget import Allowance, budget
 from pipeline.report.prices import price_list
 from pipeline.report.remedies import Group
 from pipeline.report.sizes import SizedWheel, Snapshot, labels
+from pipeline.report.words import growth
 from tests.unit.report.samples import GIB, MIB, cell, module, wheel
 
 ALLOWED = Allowance(limit=2 * GIB, warn=0.95, growth=0.10)
@@ -106,7 +107,7 @@ def test_wheels_of_several_pythons_are_not_mixed_up() -> None:
 
 
 def test_a_slice_is_not_held_against_a_whole_wheel() -> None:
-    old = replace(wheel(cell("cu130", "x86_64", "9.0a"), [], MIB), partial=True)
+    old = replace(wheel(cell("cu130", "x86_64", "9.0a"), [], MIB), kind="slice")
     (row,) = judged([wheel(cell("cu130", "x86_64", "9.0a"), [], 900 * MIB)], [old])
     assert (row.growth, row.level) == (None, "ok")
 
@@ -141,3 +142,11 @@ def test_names_of_wheels_stay_short_and_tell_them_apart() -> None:
         "m cu130 cp311-cp311-linux_x86_64", "m cu130 cp312-cp312-linux_x86_64",
     ]  # fmt: skip
     assert list(labels(held[:1]).values()) == ["cu130-x86_64"]
+
+
+@pytest.mark.parametrize("kind", ["slice", "placeholder"])
+def test_what_is_no_whole_wheel_is_marked(kind: Kind) -> None:
+    old, new = (wheel(cell("cu130", "x86_64", "9.0a"), [], size) for size in (MIB, 2 * MIB))
+    (row,) = judged([replace(new, kind=kind)], [old])
+    assert (row.kind, row.growth, row.level) == (kind, None, "ok")
+    assert growth(row) == kind
