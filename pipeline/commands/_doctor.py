@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
 from pipeline.records.doctor import Diagnosis, Finding, Readiness
+from pipeline.vocabulary import ARCHES
 
 if TYPE_CHECKING:
     from pipeline.declaration import Declaration
@@ -87,7 +88,7 @@ def _engines(environ: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding(area="build", name=name, state="missing", detail=error.what, remedy=needed)
         else:
             yield Finding(area="build", name=name, state="ok", detail=f"version {version} answers")
-    for arch in ("x86_64", "aarch64"):
+    for arch in ARCHES:
         if arch != platform.machine():
             fine = runs_here(arch)
             detail = f"qemu runs {arch} programs here" if fine else f"{arch} programs do not run here"

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import click
 
+from pipeline.vocabulary import ARCHES
+
 _SPELLINGS = ("torch", "cmake", "flashinfer", "nvcc", "dotted")
 
 
@@ -19,7 +21,7 @@ _SPELLINGS = ("torch", "cmake", "flashinfer", "nvcc", "dotted")
 @click.option("--name", help="Distribution name  [default: of pyproject.toml, or the folder's]")
 @click.option("--version", help="The version of the first release  [default: of pyproject.toml, or 0.1.0]")
 @click.option("--cuda", multiple=True, metavar="RELEASE", help="A CUDA release; repeatable  [default: 13.0]")
-@click.option("--arch", multiple=True, type=click.Choice(["x86_64", "aarch64"]), help="Repeatable  [default: both]")
+@click.option("--arch", multiple=True, type=click.Choice(ARCHES), help="Repeatable  [default: both]")
 @click.option("--targets", help="GPU targets, in any spelling.")
 @click.option("--spelling", type=click.Choice(_SPELLINGS), help="How the sources take targets.")
 @click.option("--layout", type=click.Choice(["family", "provider", "fat"]), default="family", show_default=True)
@@ -54,7 +56,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         name=name or ask("Distribution name", project.get("name") or matrix.absolute().parent.name),
         version=version or ask("Version of the first release", project.get("version") or "0.1.0"),
         toolkits=cuda or tuple(ask("CUDA releases", "13.0").split()),
-        arches=arch or ("x86_64", "aarch64"),
+        arches=arch or ARCHES,
         targets=targets or ask("GPU targets", usual_targets(spelling)),
         spelling=spelling,
         layout=layout,

@@ -8,12 +8,10 @@ from pydantic import Field
 
 from pipeline.declaration.base import Model
 from pipeline.declaration.values import (
-    Arch,
     AxisName,
     AxisValue,
     Bytes,
     Capabilities,
-    ChannelName,
     Dependency,
     Duration,
     Glibc,
@@ -33,6 +31,7 @@ from pipeline.declaration.values import (
 )
 from pipeline.declaration.workflows import Workflows
 from pipeline.targets import SPELLINGS
+from pipeline.vocabulary import CHANNELS, Arch, ChannelName
 
 
 class Origin(Model):
@@ -185,9 +184,7 @@ class Package(Model):
     )
     metadata: Metadata = Field(default_factory=Metadata)
     publish: Literal["store", "pypi"] = Field("store", description="Where its wheels go. PyPI takes no local labels.")
-    channels: list[ChannelName] = Field(
-        ["release", "nightly", "pull-request"], min_length=1, description="The channels that it is part of."
-    )
+    channels: list[ChannelName] = Field(list(CHANNELS), min_length=1, description="The channels that it is part of.")
 
 
 class Cuda(Model):

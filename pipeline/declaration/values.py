@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pipeline.declaration.lists import read_capabilities, read_targets, wrong
 from pipeline.targets import Capability, Target, toolkits
-
-Arch = Literal["x86_64", "aarch64"]
-ChannelName = Literal["release", "nightly", "pull-request"]
 
 
 class Pattern:

@@ -11,7 +11,6 @@ from functools import cache
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Package
 from pipeline.declaration.templates import fill
-from pipeline.declaration.values import Arch
 from pipeline.plan.names import (
     artifact_name,
     cell_id,
@@ -24,6 +23,7 @@ from pipeline.plan.names import (
 )
 from pipeline.records.plan import Cell, Excluded
 from pipeline.targets import Target, covers, render
+from pipeline.vocabulary import ARCHES, Arch
 
 _covers = cache(covers)
 
@@ -198,8 +198,7 @@ def _cell(
 
 
 def _arch(axes: dict[str, str]) -> Arch | None:
-    every: tuple[Arch, ...] = ("x86_64", "aarch64")
-    return next((arch for arch in every if arch == axes.get("arch")), None)
+    return next((arch for arch in ARCHES if arch == axes.get("arch")), None)
 
 
 def _smoke_runner(declaration: Declaration, package: Package, gpu: _Part | None, arch: Arch | None) -> str | None:

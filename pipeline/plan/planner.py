@@ -16,12 +16,11 @@ from pipeline.plan.expand import Made, expand
 from pipeline.plan.faults import MATRIX_JOBS, faults
 from pipeline.plan.lint import lint
 from pipeline.plan.partial import CELLS_FOLLOW, sound_problems
-from pipeline.plan.selection import CHANNELS, channels, matches, selected, unknown_cell
+from pipeline.plan.selection import channels, matches, selected, unknown_cell
 from pipeline.plan.versions import channel_version, parse_date
 from pipeline.records.plan import Cell, NotProven, Plan, PlannedPackage
 
 __all__ = [
-    "CHANNELS",
     "MATRIX_JOBS",
     "all_cells",
     "cell",

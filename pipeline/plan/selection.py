@@ -8,12 +8,10 @@ from os.path import commonprefix
 
 from pipeline.declaration import Declaration
 from pipeline.declaration.model import Channel
-from pipeline.declaration.values import ChannelName
 from pipeline.errors import UsageError
 from pipeline.plan.expand import Expansion, Made
 from pipeline.plan.needs import Unmet, coupled
-
-CHANNELS: tuple[ChannelName, ...] = ("release", "nightly", "pull-request")
+from pipeline.vocabulary import CHANNELS, ChannelName
 
 
 def channels(declaration: Declaration) -> dict[ChannelName, Channel]:
