@@ -40,13 +40,21 @@ def behind(extra: str, requirement: str) -> str:
 
 def _marker(held: list[Machine], every: list[Machine]) -> str:
     """The machines among ``every`` that are ``held``, as a marker; empty for all."""
-    if len(held) == len(every):
+    if _serve(held, every):
         return ""
     clauses: list[str] = []
     for arch in dict.fromkeys(arch for arch, _ in held):
-        pythons = [python for a, python in held if a == arch]
-        if len(pythons) == sum(a == arch for a, _ in every):
-            clauses.append(f"platform_machine == '{arch}'")
-        else:
-            clauses += [f"platform_machine == '{arch}' and python_version == '{python}'" for python in pythons]
+        here = [machine for machine in held if machine[0] == arch]
+        whole = arch and _serve(here, [machine for machine in every if machine[0] == arch])
+        clauses += map(_clause, [(arch, "")] if whole else here)
     return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
+
+
+def _serve(held: list[Machine], wanted: list[Machine]) -> bool:
+    """Whether each wanted machine is among the held ones, or fits one of which a part is any."""
+    return all(any(arch in ("", a) and python in ("", p) for arch, python in held) for a, p in wanted)
+
+
+def _clause(machine: Machine) -> str:
+    told = zip(("platform_machine", "python_version"), machine, strict=True)
+    return " and ".join(f"{name} == '{value}'" for name, value in told if value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from email.message import Message
-from email.parser import BytesParser
+from email.parser import Parser
 from email.policy import compat32
 
 from packaging.metadata import InvalidMetadata, Metadata
@@ -101,5 +101,5 @@ def write_wheel_file(name: WheelName) -> bytes:
 
 
 def read_headers(data: bytes) -> Message:
-    """METADATA or WHEEL as headers and a body."""
-    return BytesParser(policy=compat32).parsebytes(data)
+    """METADATA or WHEEL as headers and a body, both UTF-8, which plain e-mail headers are not."""
+    return Parser(policy=compat32).parsestr(data.decode("utf-8", "surrogateescape"))

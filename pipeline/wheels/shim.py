@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 from pydantic import ValidationError
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, VerificationError
 from pipeline.records.files import STAMP
 from pipeline.records.requiring import Provider, behind, requirements
 from pipeline.records.stamp import WheelStamp
@@ -40,7 +42,7 @@ def write_shim(
     the metadata that they agree on. Raises `UsageError`, naming all, for wheels that no shim can require together.
     """
     seen = [_read(wheel) for wheel in wheels]
-    _check(seen)
+    _check(seen, name)
     wanted = requirements([one.provider for one in seen])
     stamps = [one.stamp for one in seen if one.stamp]
     version = seen[0].provider.version
@@ -75,7 +77,10 @@ class _Seen:
 def _read(wheel: Path) -> _Seen:
     name = WheelName.parse(wheel.name)
     with Archive.open(wheel) as archive:
-        metadata = read_headers(archive.read(archive.by_name[f"{archive.dist_info}/METADATA"]))
+        text = archive.by_name.get(f"{archive.dist_info}/METADATA")
+        if text is None:
+            raise VerificationError("it has no METADATA", where=wheel.name, remedy="build it again")
+        metadata = read_headers(archive.read(text))
         member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
         try:
             stamp = WheelStamp.model_validate_json(archive.read(member)) if member else None
@@ -88,16 +93,16 @@ def _read(wheel: Path) -> _Seen:
             remedy="name its distribution like mykernels-sm90a, or have fatwheel build it with `layout: provider`",
         )  # fmt: skip
     arches = {arch for platform in name.platforms if (arch := architecture(platform))}
-    pythons = {tag.interpreter.removeprefix("cp3") for tag in name.tags if re.fullmatch(r"cp3\d+t?", tag.abi)}
+    # A free-threaded Python has the version of the other one, and a marker tells them apart no more than that.
+    pythons = {found[1] for tag in name.tags if (found := re.fullmatch(r"cp3(\d+)t?", tag.abi))}
     machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
-    provider = Provider(said, str(metadata["Name"] or name.distribution), str(name.version), machine)
+    provider = Provider(said, name.distribution, str(name.version), machine)
     return _Seen(wheel.name, provider, stamp, metadata)
 
 
-def _check(seen: list[_Seen]) -> None:
-    wrong: list[str] = []
-    versions = sorted({one.provider.version for one in seen})
-    if len(versions) > 1:
+def _check(seen: list[_Seen], name: str) -> None:
+    wrong = [f"{one.wheel} is {name} itself" for one in seen if one.provider.distribution == canonicalize_name(name)]
+    if len({Version(one.provider.version) for one in seen}) > 1:
         wrong += [f"{one.wheel} is {one.provider.version}" for one in seen]
     names: dict[str, str] = {}
     for one in seen:
@@ -115,7 +120,7 @@ def _agreed(metadata: list[Message]) -> dict[str, str | list[str]]:
     """Fields that say the same in all."""
     found: dict[str, str | list[str]] = {}
     for field in _SHARED:
-        values = [list(map(str, one.get_all(field, []))) for one in metadata]
+        values = [[" ".join(str(text).split()) for text in one.get_all(field, [])] for one in metadata]
         if values[0] and all(one == values[0] for one in values):
             found[field] = values[0] if field == "Project-URL" else values[0][0]
     return found

@@ -7,10 +7,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from pipeline.__main__ import run
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, VerificationError
 from pipeline.wheels.shim import write_shim
 from pipeline.wheels.verify import verify
-from tests.unit.wheels.synthetic import demo, library, stamp
+from tests.unit.wheels.synthetic import demo, library, rezip, stamp
 
 BOTH = {"x86_64": "py3-none-manylinux_2_28_x86_64", "aarch64": "py3-none-manylinux_2_28_aarch64"}
 
@@ -85,16 +85,54 @@ def test_wheels_that_others_built_are_known_by_their_names(provider, tmp_path):
     assert extras == {"sm90a": "demo-provider-sm90a==1.0+cu130"}
 
 
+def test_a_wheel_for_any_cpu_or_python_needs_no_marker(provider, tmp_path):
+    stable, exact = "cp39-abi3-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_x86_64"
+    wheels = [provider("80", tags="py3-none-any"), provider("90a", tags=stable), provider("120f", tags=exact)]
+    path, _ = write_shim(wheels, tmp_path, name="demo")
+    assert wanted(path, machine="aarch64") == {"demo-sm80==1.0+cu130"}
+    assert wanted(path, python="3.13") == {"demo-sm80==1.0+cu130", "demo-sm90a==1.0+cu130"}
+    assert wanted(path) == {f"demo-sm{target}==1.0+cu130" for target in ("80", "90a", "120f")}
+
+
+def test_a_free_threaded_python_is_asked_for_by_its_version(provider, tmp_path):
+    wheels = [provider("90a", tags=f"cp313-cp313{t}-manylinux_2_28_x86_64") for t in ("", "t")]
+    wheels.append(provider("120f", tags="cp312-cp312-manylinux_2_28_x86_64"))
+    path, _ = write_shim(wheels, tmp_path, name="demo")
+    assert wanted(path, python="3.13") == {"demo-sm90a==1.0+cu130"}
+    assert wanted(path, python="3.12") == {"demo-sm120f==1.0+cu130"}
+
+
+def test_one_version_in_two_spellings_is_one_version(provider, tmp_path):
+    path, _ = write_shim([provider("90a", version="1.0"), provider("120f", version="1.0.0")], tmp_path, name="demo")
+    assert {r.specifier.contains("1.0") for r in required(path)} == {True}
+
+
+def test_a_shim_cannot_have_the_name_of_what_it_requires(provider, tmp_path):
+    with pytest.raises(UsageError, match="is Demo_SM90a itself"):
+        write_shim([provider("90a")], tmp_path / "made", name="Demo_SM90a")
+
+
+def test_a_provider_without_metadata(provider, tmp_path):
+    wheel = rezip(provider("90a"), lambda held: held.pop("demo_sm90a-1.0+cu130.dist-info/METADATA"))
+    with pytest.raises(VerificationError, match="it has no METADATA"):
+        write_shim([wheel], tmp_path / "made", name="demo")
+
+
 def test_it_keeps_the_metadata_that_all_agree_on(provider, tmp_path):
-    shared = {"Requires-Python": ">=3.10", "Project-URL": ["Home, https://example.com", "Issues, https://example.org"]}
+    shared = {
+        "Requires-Python": ">=3.10",
+        "Author-email": "Jörg <j@example.com>",
+        "Project-URL": ["Home, https://example.com", "Issues, https://example.org"],
+    }
     wheels = [provider("90a", Author="A", **shared), provider("120f", Author="B", **shared)]
     path, _ = write_shim(wheels, tmp_path, name="demo", summary="Kernels")
     with zipfile.ZipFile(path) as archive:
         text = archive.read("demo-1.0+cu130.dist-info/METADATA").decode()
     assert "Summary: Kernels\n" in text
     assert "Requires-Python: >=3.10\n" in text
+    assert "Author-email: Jörg <j@example.com>\n" in text
     assert text.count("Project-URL: ") == 2
-    assert "Author" not in text
+    assert "Author:" not in text
 
 
 def test_versions_that_differ_and_targets_that_two_have_are_all_told(provider, tmp_path):
