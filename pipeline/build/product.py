@@ -13,6 +13,7 @@ from pipeline.build.guard import guard
 from pipeline.build.naming import named
 from pipeline.build.restamp import restamp, restamped
 from pipeline.declaration.model import Package
+from pipeline.digests import file_digest
 from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.plan.requirements import filled
 from pipeline.records.base import Record, write_atomically
@@ -22,7 +23,6 @@ from pipeline.records.plan import Cell
 from pipeline.records.smoke import SmokeRecord
 from pipeline.records.stamp import WheelStamp
 from pipeline.records.verification import Finding
-from pipeline.stores.digests import file_digest
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.deflating import DEFAULT_LEVEL
 from pipeline.wheels.expected import expected_of

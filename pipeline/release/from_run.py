@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from pipeline.digests import file_digest, stream_digest
 from pipeline.records.build import BuildRecord
 from pipeline.records.files import BUILD, METADATA, SMOKE
 from pipeline.records.release import AssetRecord
@@ -23,7 +24,6 @@ from pipeline.release.request import ReleaseRequest
 from pipeline.release.sources import Given, read_metadata
 from pipeline.release.wanted import file_job, limit_of
 from pipeline.stores.artifacts import RunArtifact, WorkflowRun
-from pipeline.stores.digests import file_digest, stream_digest
 from pipeline.stores.failure import StoreFailure
 from pipeline.stores.patience import Patience
 from pipeline.stores.remote import Rules

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from pipeline.digests import file_digest
 from pipeline.records.files import METADATA
 from pipeline.records.release import AssetRecord, HashedFile
 from pipeline.release.closing import as_wanted
@@ -14,7 +15,6 @@ from pipeline.release.policy import contradicted, withheld
 from pipeline.release.reconcile import Wanted
 from pipeline.release.request import Progress, ReleaseRequest
 from pipeline.release.sources import Given
-from pipeline.stores.digests import file_digest
 from pipeline.stores.remote import Rules
 
 

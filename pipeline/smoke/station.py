@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.declaration.model import Package
+from pipeline.digests import file_digest
 from pipeline.errors import SmokeError
 from pipeline.records.files import SMOKE, beside
 from pipeline.records.plan import Cell
@@ -17,7 +18,6 @@ from pipeline.smoke.gpu import Ran, try_gpu
 from pipeline.smoke.imports import Imported, try_import
 from pipeline.smoke.interpreter import find_python
 from pipeline.smoke.subject import Subject, subject_of
-from pipeline.stores.digests import file_digest
 
 
 def smoke_wheel(

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from pipeline.digests import file_digest
 from pipeline.errors import UsageError
 from pipeline.records.base import Record
 from pipeline.stores.body import CHUNK, Body
-from pipeline.stores.digests import file_digest
 from pipeline.stores.failure import Kind, StoreFailure
 from pipeline.stores.remote import STARTER, UPLOADED, RemoteAsset, RemoteRelease, Rules
 

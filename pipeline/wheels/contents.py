@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pipeline.digests import digest_of
 from pipeline.wheels import elf, fatbin
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.deflating import workers
@@ -16,7 +16,7 @@ from pipeline.wheels.member import Contents, Fault, Member, look
 from pipeline.wheels.sources import Malformed, blocks
 from pipeline.wheels.zipformat import STORED
 
-__all__ = ["Contents", "digest_of", "examine"]
+__all__ = ["Contents", "examine"]
 
 MEMORY = 2 << 30  # bytes that members, packed and unpacked, may take together, unless one alone takes more
 
@@ -75,11 +75,3 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
         return Contents(member, digest_of(archive.chunks(member)) if digest else b"")
     except Malformed as error:
         return Contents(member, fault=Fault("member-unreadable", error.what))
-
-
-def digest_of(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """SHA-256 of all pieces."""
-    hashed = hashlib.sha256()
-    for piece in pieces:
-        hashed.update(piece)
-    return hashed.digest()

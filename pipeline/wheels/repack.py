@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pipeline.digests import digest_of
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.files import STAMP
 from pipeline.records.repack import RepackRecord, StrippedLibrary
@@ -20,7 +21,7 @@ from pipeline.wheels.checks.code import held_code, wanted_code
 from pipeline.wheels.checks.members import check_members
 from pipeline.wheels.checks.record import check_record
 from pipeline.wheels.checks.subject import Subject, subject_of
-from pipeline.wheels.contents import Contents, digest_of, examine
+from pipeline.wheels.contents import Contents, examine
 from pipeline.wheels.expected import Expected
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES

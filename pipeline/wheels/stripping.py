@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline import processes
+from pipeline.digests import digest_of
 from pipeline.errors import UsageError, VerificationError
 from pipeline.wheels import elf, fatbin
 from pipeline.wheels.archive import Archive, open_file
-from pipeline.wheels.contents import Contents, digest_of
+from pipeline.wheels.contents import Contents
 from pipeline.wheels.sources import FileSource, Source, blocks
 
 _PATIENCE = 900.0  # seconds for one library; a gigabyte takes some 10

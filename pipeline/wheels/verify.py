@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.digests import digest_of
 from pipeline.errors import UsageError
 from pipeline.records.verification import Finding, Verification
 from pipeline.wheels.archive import Archive, open_file
@@ -15,7 +16,7 @@ from pipeline.wheels.checks.metadata import check_metadata, check_name, check_wh
 from pipeline.wheels.checks.record import check_record
 from pipeline.wheels.checks.stamps import check_stamp, check_stamp_files
 from pipeline.wheels.checks.subject import Check, error, subject_of
-from pipeline.wheels.contents import digest_of, examine
+from pipeline.wheels.contents import examine
 from pipeline.wheels.expected import Expected, expected_of
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.sources import FileSource, Malformed, blocks

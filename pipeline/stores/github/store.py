@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Self
 from urllib.parse import quote
 
+from pipeline.digests import stream_digest
 from pipeline.stores.body import Body
-from pipeline.stores.digests import stream_digest
 from pipeline.stores.failure import Kind, StoreFailure
 from pipeline.stores.github.requests import Requests
 from pipeline.stores.remote import RemoteAsset, RemoteRelease, Rules

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.digests import file_digest
 from pipeline.errors import ReleaseRefused, UsageError
 from pipeline.records.manifest import Manifest
 from pipeline.records.release import ReleaseRecord
@@ -17,7 +18,6 @@ from pipeline.release.request import ReleaseRequest
 from pipeline.release.sources import gather
 from pipeline.release.station import release
 from pipeline.release.wanted import sort_out
-from pipeline.stores.digests import file_digest
 from pipeline.stores.directory import DirectoryStore
 from tests.unit.release.wheels import (
     FAMILIES,

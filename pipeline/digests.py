@@ -13,9 +13,14 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stream_digest(chunks: Iterable[bytes]) -> str:
+def stream_digest(chunks: Iterable[bytes | memoryview]) -> str:
     """sha256 of a stream, as 64 hexadecimal digits."""
+    return digest_of(chunks).hex()
+
+
+def digest_of(pieces: Iterable[bytes | memoryview]) -> bytes:
+    """sha256 of all pieces, as 32 bytes."""
     state = hashlib.sha256()
-    for chunk in chunks:
-        state.update(chunk)
-    return state.hexdigest()
+    for piece in pieces:
+        state.update(piece)
+    return state.digest()
