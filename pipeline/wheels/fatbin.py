@@ -108,24 +108,29 @@ class _Near:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self._size = source.size
         self._start = 0
         self._data = b""
 
     def unpack(self, form: struct.Struct, at: int) -> tuple[Any, ...]:
         """The numbers at a place."""
-        return form.unpack_from(*self._at(at, form.size))
+        offset = at - self._start
+        if offset < 0 or offset + form.size > len(self._data):
+            self._look(at, form.size)
+            offset = 0
+        return form.unpack_from(self._data, offset)
 
     def read(self, at: int, length: int) -> bytes:
         """At most `_LOOK` bytes."""
-        data, offset = self._at(at, length)
-        return data[offset : offset + length]
-
-    def _at(self, at: int, length: int) -> tuple[bytes, int]:
         offset = at - self._start
         if offset < 0 or offset + length > len(self._data):
-            self._data = self.source.read(at, max(length, min(_LOOK, self.source.size - at)))
-            self._start, offset = at, 0
-        return self._data, offset
+            self._look(at, length)
+            offset = 0
+        return self._data[offset : offset + length]
+
+    def _look(self, at: int, length: int) -> None:
+        wanted = _LOOK if at + _LOOK <= self._size else max(length, self._size - at)
+        self._data, self._start = self.source.read(at, wanted), at
 
 
 def _entries(near: _Near, at: int, end: int) -> Iterator[Entry]:
