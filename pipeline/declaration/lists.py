@@ -42,10 +42,10 @@ def items(value: Any) -> list[tuple[str, tuple[int, ...], Part | None]]:
 
 def _texts(value: Any, name: str) -> list[tuple[str, tuple[int, ...], Part | None]]:
     if not isinstance(value, str | list):
-        raise PydanticCustomError("not_text", "not text", {"path": ()})
-    for place, item in enumerate(value if isinstance(value, list) else ()):
-        if not isinstance(item, str):
-            raise PydanticCustomError("not_text", "not text", {"path": (place,)})
+        raise PydanticCustomError("not_text", "not text", {"paths": ((),)})
+    others = [(place,) for place, item in enumerate(value) if not isinstance(item, str)]
+    if others:
+        raise PydanticCustomError("not_text", "not text", {"paths": tuple(others)})
     found = items(value)
     if not found:
         raise wrong(f"the list of {name} is empty", "name at least one")

@@ -101,6 +101,9 @@ def allowed_keys(path: Path) -> list[str]:
 def _translate(source: Source, error: ErrorDetails) -> list[Problem]:
     is_key = error["loc"][-1:] == ("[key]",)
     path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] == "not_text":
+        given = error["input"]
+        return [_not_text(source, (*path, *at), given[at[0]] if at else given) for at in error["ctx"]["paths"]]
     if error["type"] != "fatwheel":
         return [_known(source, error, path, is_key=is_key)]
     faults: tuple[Fault, ...] = error["ctx"]["faults"]
@@ -123,9 +126,6 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
         return source.problem(path, f"'{given}' is not allowed here", suggest(str(given), options), key=is_key)
     if kind == "string_type":
         return _not_text(source, path, given)
-    if kind == "not_text":
-        inner = (*path, *context["path"])
-        return _not_text(source, inner, given[inner[-1]] if context["path"] else given)
     wanted = {
         "bool_type": "true or false",
         "int_type": "a whole number",

@@ -132,3 +132,11 @@ def test_a_version_file_may_have_a_byte_order_mark_and_spaces(tmp_path):
     (tmp_path / "VERSION").write_text("\ufeff v1.2.0RC1 \n")
     text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
     assert parse(text, tmp_path / "matrix.yaml").version == "1.2.0rc1"
+
+
+def test_every_number_in_a_list_of_targets_is_named(tmp_path):
+    told = answer(GOOD.replace('["8.0", 9.0a, 12.0f]', "[8.0, 9.0a, 12.0]"), tmp_path)
+    assert [line.partition(": ")[2] for line in told.splitlines() if "without quotes" in line] == [
+        "8.0 is a number without quotes, and text is wanted",
+        "12.0 is a number without quotes, and text is wanted",
+    ]
