@@ -14,6 +14,8 @@ from pipeline import __version__
 from pipeline.errors import PipelineError
 
 _INTERRUPTED = 130
+_REFUSED = {errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EPERM, errno.EDQUOT, errno.EFBIG}
+_NO_SUCH_PLACE = {errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}  # to write to
 
 # Verb -> what it does. Here, so that `--help` imports no command; a test compares with the commands' own help.
 VERBS: dict[str, str] = {
@@ -124,11 +126,13 @@ def run(arguments: list[str]) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EPERM, errno.EDQUOT):
+        status = 2 if error.errno in _NO_SUCH_PLACE else 4 if error.errno in _REFUSED else 0
+        if not status:
             raise
-        place = f"{error.filename}: " if error.filename else ""
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error.strerror}", err=True)
-        return 4
+        place = error.filename2 or error.filename
+        start = click.style("error", fg="red", bold=True)
+        click.echo(f"{start}: {f'{place}: ' if place else ''}{error.strerror}", err=True)
+        return status
     return result if isinstance(result, int) else 0
 
 

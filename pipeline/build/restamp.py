@@ -48,7 +48,9 @@ def restamped(
 
 
 def stamped(text: str, cell: Cell) -> str:
-    """A text with the cell's version and targets in the place of those that it says."""
+    """A text with the cell's version and targets in the place of those that it says; what is none stays as it is."""
+    if "\0" in text:
+        return text
     text = saying(text, cell.full_version)
     if not cell.targets:
         return text

@@ -13,6 +13,7 @@ from pipeline.sizes import size
 if TYPE_CHECKING:
     from pipeline.errors import PipelineError
     from pipeline.records.repack import RepackRecord
+    from pipeline.wheels.repack import Changes
 
 
 @click.command(help="Write a wheel anew: the same bytes every time, and changed as asked.")
@@ -49,19 +50,22 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """
     from pipeline.commands._repack import with_record
     from pipeline.errors import PipelineError
+    from pipeline.processes import terminable
     from pipeline.wheels.repack import Changes, repack
 
     changes = Changes(version, label, platform, stamp, exclude, strip_debug, sbom)
     chosen, large = _level(level), _size(stream_over)
+    _refuse_one_for_two(wheel, changes)
     done: list[RepackRecord] = []
     failed: list[PipelineError] = []
     for one in wheel:
         try:
-            record = repack(one, output, changes, level=chosen, large=large)
+            with terminable():
+                record = repack(one, output, changes, level=chosen, large=large)
+                with_record(one, output / record.wheel, record)
         except PipelineError as error:
             failed.append(error)
             continue
-        with_record(one, output / record.wheel, record)
         done.append(record)
         if not as_json:
             _show(record, output)
@@ -71,6 +75,23 @@ def command(  # noqa: PLR0917  (click passes them by name)
         if record.says_old:
             say(f"{record.wheel}: still say the old version: {', '.join(record.says_old)}; name them by --stamp")
     raise_all(failed)
+
+
+def _refuse_one_for_two(wheels: tuple[Path, ...], changes: Changes) -> None:
+    """Raise `UsageError` where two wheels would get the same name."""
+    from pipeline.errors import UsageError
+    from pipeline.wheels.repack import name_of
+
+    seen: dict[str, Path] = {}
+    for one in wheels:
+        try:
+            new = name_of(one.name, changes).text
+        except UsageError:
+            continue  # said when its turn comes
+        if new in seen:
+            remedy = "repack them one by one, to folders of their own"
+            raise UsageError(f"{seen[new]} and {one} would both become {new}", remedy=remedy)
+        seen[new] = one
 
 
 def _level(text: str) -> int | None:

@@ -20,14 +20,16 @@ Parsed = TypeVar("Parsed")
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write under a temporary name beside ``path``; renamed at the end, and gone if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")  # a name has 255 bytes
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose it is
+            error.filename = str(path)
         raise
 
 

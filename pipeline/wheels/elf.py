@@ -77,7 +77,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Elf:
-    """One ELF file. ``versions`` are libraries and symbol versions that it needs: ``("libc.so.6", "GLIBC_2.28")``."""
+    """One ELF file. ``versions`` are libraries and symbol versions that it needs: ``("libc.so.6", "GLIBC_2.28")``.
+
+    ``end`` is where the last part ends that its headers know of; what somebody has appended begins there.
+    """
 
     machine: int
     sections: tuple[Section, ...]
@@ -86,6 +89,7 @@ class Elf:
     rpath: tuple[str, ...]
     runpath: tuple[str, ...]
     versions: tuple[tuple[str, str], ...]
+    end: int
 
     @property
     def architecture(self) -> str:
@@ -129,6 +133,12 @@ def read_elf(source: Source) -> Elf:
         rpath=_paths(found.strings(_DT_RPATH)),
         runpath=_paths(found.strings(_DT_RUNPATH)),
         versions=found.versions(),
+        end=max(
+            phoff + phentsize * phnum,
+            shoff + shentsize * len(sections),
+            *(start + size for _, start, size in loads),
+            *(one.offset + one.size for one in sections if one.kind not in (_SHT_NULL, _SHT_NOBITS)),
+        ),
     )
 
 

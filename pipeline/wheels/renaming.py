@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.checks.stamps import VERSION_SAID
 from pipeline.wheels.metadata import read_headers
-from pipeline.wheels.names import WheelName, expanded
+from pipeline.wheels.names import WheelName, expanded, version_of
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,19 @@ class Renaming:
     def moved(self, name: str) -> str:
         """A member's name in the new wheel."""
         top, slash, rest = name.partition("/")
-        if slash and top == self.before:
+        if not slash or self.before == self.after:
+            return name
+        if top == self.before:
             return f"{self.after}/{rest}"
-        if slash and top == f"{self.before.removesuffix('.dist-info')}.data":
+        if top.endswith(".data") and _read(top) == _read(self.before):  # the two may be spelt differently
             return f"{self.data}/{rest}"
         return name
+
+
+def _read(folder: str) -> tuple[str, Version | None]:
+    """Distribution and version in the name of a dist-info or data folder."""
+    distribution, _, version = folder.rpartition(".")[0].partition("-")
+    return canonicalize_name(distribution), version_of(version)
 
 
 def with_version(name: WheelName, version: str | None, label: str | None) -> WheelName:

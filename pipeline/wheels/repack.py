@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import re
 import tempfile
-from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pipeline.records.files import STAMP
 from pipeline.records.repack import RepackRecord, StrippedLibrary
 from pipeline.wheels import deflating, sbom
 from pipeline.wheels.archive import Archive, Member, open_file
-from pipeline.wheels.checks.code import held_code, wanted_code
+from pipeline.wheels.checks.code import held_code, parsed, wanted_code
 from pipeline.wheels.checks.members import check_members
 from pipeline.wheels.checks.record import check_record
 from pipeline.wheels.checks.subject import Subject, subject_of
@@ -73,8 +72,7 @@ def repack(
     wanted = changes or Changes()
     with Archive.open(wheel) as archive, tempfile.TemporaryDirectory(prefix="fatwheel-repack-") as temporary:
         before = _Before(archive, _sound(archive, digests=level is None))
-        new = with_version(before.name, wanted.version, wanted.label)
-        new = new if wanted.platform is None else with_platform(new, wanted.platform)
+        new = name_of(archive.name, wanted)
         same = new.version == before.name.version
         renaming = Renaming.none(before.folder) if same else Renaming.to(before.folder, new)
         left_out = _left_out(before, wanted.exclude)
@@ -117,6 +115,12 @@ def repack(
             )  # fmt: skip
 
 
+def name_of(wheel: str, changes: Changes) -> WheelName:
+    """What a wheel of this file name is called afterwards. Raises `UsageError`."""
+    new = with_version(WheelName.parse(wheel), changes.version, changes.label)
+    return new if changes.platform is None else with_platform(new, changes.platform)
+
+
 class _Before:
     """The wheel as it comes, found sound."""
 
@@ -128,17 +132,12 @@ class _Before:
         self.made_anew = {self.own(file) for file in ("RECORD", *SIGNATURES)}
         lines = read_record(archive.read(archive.by_name[self.own("RECORD")]))
         self.promised = {
-            line.name: _digest(line.digest) for line in lines if line.digest.startswith("sha256=")
+            line.name: line.digest.rstrip("=") for line in lines if line.digest.startswith("sha256=")
         }  # by member name; what RECORD has other digests of was looked at before
 
     def own(self, file: str) -> str:
         """A file of the dist-info folder."""
         return f"{self.folder}/{file}"
-
-
-def _digest(spelt: str) -> bytes:
-    text = spelt.removeprefix("sha256=").rstrip("=")
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _sound(archive: Archive, *, digests: bool) -> Subject:
@@ -154,6 +153,9 @@ def _sound(archive: Archive, *, digests: bool) -> Subject:
     ]
     if subject.folder is None:
         wrong.append(f"{len(archive.dist_infos)} dist-info folders, where one is expected")
+    else:
+        needed = ("METADATA", "WHEEL")
+        wrong += [f"it has no {file}" for file in needed if f"{subject.folder}/{file}" not in archive.by_name]
     if wrong:
         raise VerificationError(
             "cannot be repacked:\n  " + "\n  ".join(wrong), where=archive.name, remedy="build or fetch it again"
@@ -201,7 +203,7 @@ def _modules(before: _Before, kept: list[Member]) -> list[Contents]:
 def _keep_promised_code(before: _Before, known: list[Contents], left_out: list[str]) -> None:
     """Raises `UsageError` where the last code for a target leaves that the wheel is stamped with."""
     stamp = before.subject.stamp
-    if not left_out or stamp is None or stamp.slice is not None or stamp.placeholder:
+    if not left_out or stamp is None or stamp.slice is not None or stamp.placeholder or parsed(stamp.targets) is None:
         return
     lost = wanted_code(stamp.targets) - set(held_code(known))
     if lost:
@@ -223,7 +225,10 @@ def _stripped(archive: Archive, known: list[Contents], folder: Path) -> dict[str
             for one in full
             if one.elf
         }
-        return {name: job.result() for name, job in jobs.items()}
+        try:
+            return {name: job.result() for name, job in jobs.items()}
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _rewritten(before: _Before, kept: list[Member], new: WheelName, stamps: Iterable[str]) -> dict[str, bytes]:
@@ -238,15 +243,20 @@ def _rewritten(before: _Before, kept: list[Member], new: WheelName, stamps: Iter
         if stamp is not None:
             texts[before.own(STAMP)] = stamp.model_copy(update={"version": version}).to_json().encode()
     for glob in stamps:
-        names = [one for one in kept if fnmatch.fnmatchcase(one.name, glob)]
+        names = [one for one in kept if fnmatch.fnmatchcase(one.name, glob) and _is_text(before, one)]
         if not names:
-            raise UsageError(f"nothing in the wheel fits '{glob}'", where=archive.name, remedy="mend --stamp")
+            raise UsageError(f"no text in the wheel fits '{glob}'", where=archive.name, remedy="mend --stamp")
         for member in names:
             old = archive.read(member)
             text = saying(old.decode("utf-8", "surrogateescape"), version).encode("utf-8", "surrogateescape")
             if text != old:
                 texts[member.name] = text
     return texts
+
+
+def _is_text(before: _Before, member: Member) -> bool:
+    """Whether a member may repeat the version: text, and not of the dist-info folder, which has versions of its own."""
+    return not member.name.startswith(f"{before.folder}/") and b"\0" not in before.archive.head(member, 256)
 
 
 def _says_old(before: _Before, kept: list[Member], texts: Mapping[str, bytes]) -> list[str]:
@@ -279,4 +289,4 @@ def _item(
         return replace(of_file(name, stripped[old].path), executable=executable)
     if level is None:
         return Copied(before.archive, member, before.subject.contents[old].sha256, name)
-    return of_member(before.archive, member, name, before.promised.get(old, b""))
+    return of_member(before.archive, member, name, before.promised.get(old, ""))

@@ -62,12 +62,16 @@ def find_strip(architecture: str, environ: Mapping[str, str] = os.environ) -> st
 
 
 def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> Stripped:
-    """Strip one member into ``folder``. Raises `VerificationError` if the program fails or touches device code."""
+    """Strip one member into ``folder``. Raises `VerificationError` if the program fails or touches device code.
+
+    Raises `UsageError` for a library with something appended, which the program would take away.
+    """
     name = hashlib.sha256(one.member.name.encode()).hexdigest()
     full, bare = folder / f"{name}.full", folder / f"{name}.bare"
     with full.open("wb") as file:
         for chunk in archive.chunks(one.member):
             file.write(chunk)
+    _refuse_appendix(full, one)
     answer = processes.run(
         [program, "--strip-debug", "-o", bare, full], env=os.environ | {"LC_ALL": "C"}, timeout=_PATIENCE
     )
@@ -88,6 +92,18 @@ def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> 
     with open_file(bare) as file:
         source = FileSource(file)
         return Stripped(bare, one.member.size, source.size, digest_of(blocks(source)))
+
+
+def _refuse_appendix(full: Path, one: Contents) -> None:
+    with open_file(full) as file:
+        source = FileSource(file)
+        end = one.elf.end if one.elf else source.size
+        if any(bytes(block).strip(b"\0") for block in blocks(source, end)):
+            raise UsageError(
+                f"{source.size - end} bytes are appended to it, which stripping would take away",
+                where=one.member.name,
+                remedy="repack without --strip-debug",
+            )
 
 
 def _device_code(source: Source) -> list[tuple[str, bytes]]:

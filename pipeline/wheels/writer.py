@@ -27,7 +27,7 @@ _IN_FLIGHT = 512 << 20  # bytes of small members that are held at a time
 class Item:
     """A member to compress. ``pieces`` gives its ``size`` bytes, `PIECE` at a time; ``whole``, all of them, is faster.
 
-    ``promised`` is the digest (SHA-256) that the bytes must have, where one is known.
+    ``promised`` is the digest (SHA-256) that the bytes must have, as RECORD spells it, where one is known.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Item:
     pieces: Callable[[], Iterable[Buffer]]
     executable: bool = False
     whole: Callable[[], Buffer] | None = None
-    promised: bytes = b""
+    promised: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def of_file(name: str, path: Path) -> Item:
     return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
 
 
-def of_member(archive: Archive, member: Member, name: str, promised: bytes = b"") -> Item:
+def of_member(archive: Archive, member: Member, name: str, promised: str = "") -> Item:
     """A member of another archive, compressed anew when its turn comes."""
 
     def pieces() -> Iterator[Buffer]:
@@ -142,7 +142,7 @@ class _Body:
         """Write members in this order. Raises `VerificationError` for one that is not what it was promised to be."""
         for item, ready in _prepared(items, self.level, self.large):
             row, sha256 = self._written(item, ready)
-            if isinstance(item, Item) and item.promised not in (b"", sha256):
+            if isinstance(item, Item) and item.promised not in ("", spelt(sha256)):
                 what = "its bytes are not those that RECORD has the digest of"
                 raise VerificationError(what, where=item.name, remedy="build or fetch the wheel again")
             self.rows.append(row)

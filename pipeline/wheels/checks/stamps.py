@@ -19,9 +19,10 @@ from pipeline.wheels.names import architecture, version_of
 _REMEDY = "let fatwheel write it, and build again"
 
 # An assignment as Python, JSON, YAML or TOML write it: a key, then one string or a list of strings.
-# A version with another word before it (cuda_version) is of something else.
+# A version with another word before it (cuda_version, Metadata-Version) is of something else.
 _IS = r"""["']?\s*(?::\s*[A-Za-z][\w\[\], .|]*=|[:=])\s*"""  # also with a type: `version: str = "1.0"`
-VERSION_SAID = re.compile(rf"""(?i)(?<!\w)(?:__version__|(?:full_|package_|pkg_)?version){_IS}["']?([0-9][^"'\s,;]*)""")
+_OWN = r"(?<![\w-])(?:__version__|(?:full_|package_|pkg_)?version)"
+VERSION_SAID = re.compile(rf"""(?i){_OWN}{_IS}["']?([0-9][^"'\s,;]*)""")
 TARGETS_SAID = re.compile(rf"""(?i)(?:targets|arch_list|archs|sms){_IS}(\[[^\]]*\]|\([^)]*\)|["'][^"'\n]*["'])""")
 
 

@@ -84,9 +84,10 @@ def test_the_date_is_that_of_the_source(tmp_path, monkeypatch, epoch, date):
         assert {info.date_time for info in archive.infolist()} == {date}
 
 
-def test_a_source_date_that_is_no_number_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(UsageError, match="yesterday"):
+@pytest.mark.parametrize("epoch", ["yesterday", "-1", "1e9", "9" * 5000])
+def test_a_source_date_that_is_no_number_is_refused(tmp_path, monkeypatch, epoch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH is '{epoch}'"):
         demo(tmp_path)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -20,7 +21,7 @@ from pipeline.wheels.archive import Archive
 from pipeline.wheels.inventory import read_inventory
 from pipeline.wheels.repack import Changes, repack
 from pipeline.wheels.verify import verify
-from tests.unit.wheels.synthetic import TAGS, VERSION, built, demo, library, stamp
+from tests.unit.wheels.synthetic import TAGS, VERSION, built, demo, library, rezip, stamp
 
 FILES = {
     "demo_jit/__init__.py": b'__version__ = "1.0+cu130.sm12x"\n' * 40,
@@ -137,6 +138,30 @@ def test_a_wheel_that_is_not_what_its_record_says_is_refused_and_nothing_is_left
     assert list((tmp_path / "made").glob("*")) == [] or not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("digest", ["sha256=A", "sha256=!!!!", "sha256=\N{LATIN SMALL LETTER A WITH DIAERESIS}"])
+@pytest.mark.parametrize("level", [6, None])
+def test_a_digest_that_is_none_is_not_taken_for_one(tmp_path, digest, level):
+    def garbled(held):
+        record = f"demo_jit-{VERSION}.dist-info/RECORD"
+        lines = held[record].decode().splitlines()
+        held[record] = "".join(f"{re.sub('sha256=[^,]*', digest, line)}\n" for line in lines).encode()
+
+    with pytest.raises(VerificationError, match="not those that RECORD has the digest of"):
+        repack(rezip(demo(tmp_path, FILES), garbled), tmp_path / "made", level=level)
+
+
+@pytest.mark.parametrize("file", ["METADATA", "WHEEL"])
+def test_a_wheel_that_no_installer_would_take(tmp_path, file):
+    def without(held):
+        name = f"demo_jit-{VERSION}.dist-info/{file}"
+        del held[name]
+        record = f"demo_jit-{VERSION}.dist-info/RECORD"
+        held[record] = b"".join(line for line in held[record].splitlines(True) if not line.startswith(name.encode()))
+
+    with pytest.raises(VerificationError, match=f"it has no {file}"):
+        repack(rezip(demo(tmp_path, FILES), without), tmp_path / "made")
+
+
 def test_all_reasons_are_said_at_once(tmp_path):
     wheel = demo(tmp_path, FILES)
     with zipfile.ZipFile(wheel, "a") as archive:
@@ -167,6 +192,34 @@ def test_another_label_renames_all_that_bears_it(tmp_path):
     assert done.says_old == []
 
 
+def test_only_texts_of_the_package_get_another_version(tmp_path):
+    library_that_says_so = library("120f") + b'version = "1.0"'
+    wheel = demo(tmp_path, FILES | {"demo_jit/more.so": library_that_says_so})
+    done = repack(wheel, tmp_path / "made", Changes(version="2.0", stamps=("*",)))
+    held = members(tmp_path / "made" / done.wheel)
+    assert held["demo_jit/more.so"] == library_that_says_so
+    assert b'__version__ = "2.0"' in held["demo_jit/__init__.py"]
+    assert b"Metadata-Version: 2.4\n" in held["demo_jit-2.0.dist-info/METADATA"]
+    assert b"Wheel-Version: 1.0\n" in held["demo_jit-2.0.dist-info/WHEEL"]
+    assert errors(tmp_path / "made" / done.wheel) == []
+
+
+def test_folders_that_spell_the_name_in_two_ways_get_one_name(tmp_path):
+    def spelt(held):
+        info = [name for name in held if ".dist-info/" in name]
+        for name in info:
+            held[name.replace("demo_jit-", "Demo.Jit-")] = held.pop(name)
+        record = f"Demo.Jit-{VERSION}.dist-info/RECORD"
+        held[record] = held[record].replace(
+            f"demo_jit-{VERSION}.dist-info".encode(), record.rpartition("/")[0].encode()
+        )
+
+    wheel = rezip(demo(tmp_path, FILES | {f"demo_jit-{VERSION}.data/scripts/demo": b"#!python\n"}), spelt)
+    done = repack(wheel, tmp_path / "made", Changes(version="2.0"))
+    tops = {name.split("/")[0] for name in members(tmp_path / "made" / done.wheel)}
+    assert tops == {"demo_jit", "demo_jit-2.0.data", "demo_jit-2.0.dist-info"}
+
+
 def test_another_platform_changes_name_and_tags_alone(tmp_path):
     wheel = demo(tmp_path, FILES, tags="py3-none-linux_x86_64")
     done = repack(wheel, tmp_path / "made", Changes(platform="manylinux_2_28_x86_64.manylinux_2_34_x86_64"))
@@ -191,7 +244,8 @@ def test_what_still_says_the_old_version_is_named(tmp_path):
         (Changes(label="no good"), "is not a version"),
         (Changes(version="1.0+a", label="b"), "has a label, and --label gives another"),
         (Changes(platform="Linux x86"), "'Linux x86' is not a platform tag"),
-        (Changes(stamps=("nowhere.py",)), "nothing in the wheel fits 'nowhere.py'"),
+        (Changes(stamps=("nowhere.py",)), "no text in the wheel fits 'nowhere.py'"),
+        (Changes(stamps=("demo_jit/k.so",)), "no text in the wheel fits 'demo_jit/k.so'"),
         (Changes(exclude=("nothing/*",)), "nothing in the wheel fits 'nothing/*'"),
         (Changes(exclude=(f"demo_jit-{VERSION}.dist-info/METADATA",)), "makes the wheel what it is"),
         (Changes(exclude=("*",)), "nothing but its metadata would be left"),
@@ -239,6 +293,24 @@ def test_the_command_repacks_what_it_can_and_says_what_it_cannot(tmp_path, capsy
     assert "broken" in told.err
 
 
+def test_two_wheels_that_would_become_one(tmp_path, capsys):
+    one, other = (demo(tmp_path / label, FILES, version=f"1.0+{label}", stamped=stamp(version=f"1.0+{label}"))
+                  for label in ("a", "b"))  # fmt: skip
+    assert run(["repack", str(one), str(other), "-o", str(tmp_path / "made"), "--label", "c"]) == 2
+    assert f"would both become demo_jit-1.0+c-{TAGS}.whl" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_place_that_is_no_folder(tmp_path, capsys):
+    wheel = demo(tmp_path, FILES)
+    (tmp_path / "file").touch()
+    (tmp_path / "made" / wheel.name).mkdir(parents=True)
+    for place, told in (("file", "File exists"), ("file/x", "Not a directory"), ("made", "Is a directory")):
+        assert run(["repack", str(wheel), "-o", str(tmp_path / place)]) == 2
+        assert told in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "made").iterdir()] == [wheel.name]
+
+
 @pytest.fixture(scope="module")
 def with_debug(tmp_path_factory):
     """A library with debug information, by the compiler that is here."""
@@ -264,6 +336,16 @@ def test_debug_information_leaves_and_the_library_still_loads(tmp_path, with_deb
     said = subprocess.run(["python3", "-c", code], check=True, capture_output=True, text=True)
     assert said.stdout.strip() == "42"
     assert repack(tmp_path / "made" / done.wheel, tmp_path / "again", Changes(strip_debug=True)).stripped == []
+
+
+def test_what_is_appended_to_a_library_is_not_lost(tmp_path, with_debug):
+    files = {"demo_jit/k.so": with_debug + b"an archive that it reads"}
+    wheel = demo(tmp_path, files, tags="py3-none-linux_x86_64")
+    with pytest.raises(UsageError, match="24 bytes are appended to it, which stripping would take away"):
+        repack(wheel, tmp_path / "made", Changes(strip_debug=True))
+    assert (
+        members(tmp_path / "made" / repack(wheel, tmp_path / "made").wheel)["demo_jit/k.so"] == files["demo_jit/k.so"]
+    )
 
 
 def test_device_code_is_not_touched_by_stripping(tmp_path):
@@ -295,7 +377,8 @@ def test_a_bill_of_materials(tmp_path):
     }
     wheel = demo(
         tmp_path, files, stamped=stamp(targets=["12.0f"]),
-        metadata={"Requires-Dist": requires, "License-Expression": "Apache-2.0", "Provides-Extra": ["cupy"]},
+        metadata={"Summary": "Schöne Kernel", "Requires-Dist": requires, "License-Expression": "Apache-2.0",
+                  "Provides-Extra": ["cupy"]},
     )  # fmt: skip
     done = repack(wheel, tmp_path / "made", Changes(sbom=True))
     made = tmp_path / "made" / done.wheel
@@ -306,6 +389,7 @@ def test_a_bill_of_materials(tmp_path):
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     bill = json.loads(text)
     by_ref = {part["bom-ref"]: part for part in bill["components"]}
+    assert bill["metadata"]["component"]["description"] == "Schöne Kernel"
     assert bill["metadata"]["component"]["licenses"] == [{"expression": "Apache-2.0"}]
     own = by_ref["file:demo_jit/k.so"]
     assert own["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(held["demo_jit/k.so"]).hexdigest()}]
