@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -106,3 +108,16 @@ def test_what_was_printed_can_be_read_again(tmp_path):
         Inventory.read(path)
     with pytest.raises(UsageError, match="no such record"):
         Inventory.read(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_to_read_a_library_little_is_imported(tmp_path, options):
+    path = tmp_path / "k.so"
+    path.write_bytes(library("90a"))
+    watch = "import sys; from pipeline.__main__ import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", watch, "inventory", str(path), *options], capture_output=True, text=True, check=True
+    )
+    heavy = {"pydantic", "rich", "httpx", "tenacity", "packaging", "pipeline.wheels.archive"}
+    assert not heavy & set(done.stderr.split())
+    assert "9.0a" in done.stdout
