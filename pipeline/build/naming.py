@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.errors import BuildError, UsageError
 from pipeline.records.plan import Cell
-from pipeline.wheels.names import WheelName
+from pipeline.wheels.names import WheelName, architecture, glibc_floor
 from pipeline.wheels.repack import Changes, repack
 
 
@@ -45,12 +45,27 @@ def _differences(found: WheelName, wanted: WheelName, cell: Cell) -> Iterator[st
         yield f"its version is {found.version.public}, and `version` says {wanted.version.public}"
     elif found.version.local not in (None, wanted.version.local):
         yield f"its label is {found.version.local}, and the cell's {wanted.version.local or 'none'}: leave it out"
-    here, there = (sorted({f"{tag.interpreter}-{tag.abi}" for tag in name.tags}) for name in (found, wanted))
+    if found.build != wanted.build:
+        yield f"its build number is {_build(found)}, and the cell's {_build(wanted)}: leave it out"
+    here, there = ({(tag.interpreter, tag.abi) for tag in name.tags} for name in (found, wanted))
     if here != there:
-        built, said = ".".join(here), ".".join(there)
+        built, said = (name.tag_text.rpartition("-")[0] for name in (found, wanted))
         yield (
             f"its Python and ABI tag is {built}, and `tag` says {said}: declare `tag: {built}` (one wheel for each "
             "Python takes the axis python), or build for the limited API"
         )
-    if found.platforms != wanted.platforms and found.platforms not in ((f"linux_{cell.arch}",), ("any",)):
+    if found.platforms not in (wanted.platforms, (f"linux_{cell.arch}",), ("any",)) and not _promises(found, wanted):
         yield f"its platform is {' '.join(found.platforms)}, and `manylinux` says {' '.join(wanted.platforms)}"
+
+
+def _build(name: WheelName) -> str:
+    return "".join(map(str, name.build)) or "none"
+
+
+def _promises(found: WheelName, wanted: WheelName) -> bool:
+    """Whether every platform wanted is among those found, which auditwheel may call by an older name, or add others to.
+
+    ``manylinux_2_17_x86_64`` comes from it with ``manylinux2014_x86_64``.
+    """
+    here, there = ({(glibc_floor(one), architecture(one)) for one in name.platforms} for name in (found, wanted))
+    return there <= here and len({arch for _, arch in here}) == 1 and all(floor for floor, _ in here)

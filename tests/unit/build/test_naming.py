@@ -27,6 +27,8 @@ def left(folder, *, version="1.0", tags="py3-none-linux_x86_64", name="demo-kern
         ("1.0", "any"),
         ("1.0", "manylinux_2_28_x86_64"),
         ("1.0+cu130.sm9x", "linux_x86_64"),
+        ("1.0", "manylinux_2_27_x86_64.manylinux_2_28_x86_64"),
+        ("1.0+CU130_sm9x", "manylinux_2_28_x86_64"),
     ],
 )
 def test_label_and_platform_are_put_into_the_name_and_all_that_repeats_it(tmp_path, version, platform):
@@ -65,12 +67,31 @@ def test_everything_in_which_it_is_another_wheel_is_said_with_its_remedy(tmp_pat
     [
         ("1.0+cu129", "py3-none-linux_x86_64", "its label is cu129, and the cell's cu130.sm9x"),
         ("1.0", "py3-none-linux_aarch64", "its platform is linux_aarch64"),
+        ("1.0", "py3-none-manylinux_2_28_x86_64.manylinux_2_28_aarch64", "its platform is manylinux_2_28_aarch64"),
+        ("1.0", "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64", "its platform is manylinux2014_x86_64"),
+        ("1.0", "py3-none-musllinux_1_2_x86_64", "its platform is musllinux_1_2_x86_64"),
+        ("1.0", "py2.py3-none-linux_x86_64", "is py2.py3-none, and `tag` says py3-none: declare `tag: py2.py3-none`"),
     ],
 )
 def test_a_label_or_platform_of_something_else_is_not_overwritten(tmp_path, version, tags, told):
     with pytest.raises(BuildError) as refused:
         named(left(tmp_path, version=version, tags=tags), tmp_path / "named", cell())
     assert told in str(refused.value)
+
+
+def test_an_older_name_of_the_platform_is_the_same_platform(tmp_path):
+    wheel = left(tmp_path, tags="py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64")
+    wanted = cell().model_copy(update={"wheel": WHEEL.replace("2_28", "2_17")})
+    made = named(wheel, tmp_path / "named", wanted)
+    assert made.name == wanted.wheel
+    assert [finding.kind for finding in verify(made).errors] == []
+
+
+def test_a_build_number_is_not_lost(tmp_path):
+    wheel = left(tmp_path)
+    wheel = wheel.rename(wheel.with_name(wheel.name.replace("-1.0-", "-1.0-7a-")))
+    with pytest.raises(BuildError, match="its build number is 7a, and the cell's none"):
+        named(wheel, tmp_path / "named", cell())
 
 
 def test_a_file_that_is_named_like_no_wheel(tmp_path):
