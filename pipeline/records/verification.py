@@ -41,6 +41,7 @@ FindingKind = Literal[
     "elf-unreadable",
     "elf-machine",
     "glibc-floor",
+    "libstdcxx-floor",
     "glibc-private",
     "rpath-absolute",
     "rpath-outside",

