@@ -19,7 +19,7 @@ def command(wheel: str, as_json: bool) -> None:
     """WHEEL is the path or the URL of a wheel, a shared library or a fat binary. Nothing is unpacked to disk."""
     from pipeline.wheels.inventory import read_inventory
 
-    inventory = _at_url(wheel) if re.match("https?://", wheel, re.IGNORECASE) else read_inventory(Path(wheel))
+    inventory = _at_url(wheel) if re.match(r"\s*[a-z][a-z+]+:/", wheel, re.IGNORECASE) else read_inventory(Path(wheel))
     if as_json:
         echo_json(inventory)
     else:

@@ -100,7 +100,7 @@ class Requests:
                     self._place = url
                     yield answer
                     return
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host that no name can be
             raise self.failure(f"no URL ({error})", "look at the URL") from None
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -202,10 +202,12 @@ def split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        raise UsageError("this is no URL", where=repr(url.partition("?")[0]), remedy="give the URL of a file") from None
+        where = repr(url.partition("?")[0].rpartition("@")[2])
+        raise UsageError("this is no URL", where=where, remedy="give the URL of a file") from None
 
 
 def shown(url: str) -> str:
     """A URL for messages: without its query, which may be a signature, and without what stands before an @."""
     parts = split(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    path = parts.path if parts.netloc else parts.path.rpartition("@")[2]  # a slash too few, or too many
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"

@@ -158,6 +158,28 @@ def test_a_place_behind_a_redirect_that_expired_is_asked_for_again(opened, waits
         assert (len(served.asked), waits) == (2, [0.0])
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://me:secret@host/x.whl",
+        "http:/me:secret@host/x.whl",
+        "http://me:secret@/x.whl",
+        "http://me:secret@[::1/x.whl",
+        " http://me:secret@host/x.whl",
+    ],
+)
+def test_no_password_of_a_wrong_url_is_shown(url, capsys):
+    assert run(["inventory", url]) == 2
+    said = capsys.readouterr()
+    assert "secret" not in said.out + said.err
+    assert "x.whl" in said.err
+
+
+def test_a_host_that_no_name_can_be(opened):
+    with pytest.raises(RemoteFailure, match="no URL"):
+        opened(f"http://{'a' * 300}.example/x.whl")
+
+
 def test_no_credentials_are_sent_anywhere(opened, monkeypatch, tmp_path):
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
