@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.declaration.model import Package
-from pipeline.errors import BuildError, UsageError
+from pipeline.errors import BuildError, UsageError, VerificationError
 from pipeline.records.build import BuildRecord, LeftOut
 from pipeline.records.plan import Cell
 from pipeline.wheels.archive import Archive
@@ -33,8 +33,9 @@ def finished(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> B
         return draft
     try:
         done = repack(wheel, wheel.parent, changes, level=level)
-    except UsageError as error:
-        raise BuildError(error.what, where=cell.id, remedy=error.remedy or "mend `pack` of the package") from error
+    except (UsageError, VerificationError) as error:
+        what = error.what if error.where in (None, wheel.name) else f"{error.where}: {error.what}"
+        raise BuildError(what, where=cell.id, remedy=error.remedy or "mend `pack` of the package") from error
     return without(draft, libraries(done.excluded), "left out by `pack`")
 
 

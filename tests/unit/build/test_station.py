@@ -397,6 +397,13 @@ def test_what_pack_leaves_out_must_be_there_and_a_slice_need_not_hold_it(tmp_pat
     assert record.slice == ["norm"]
 
 
+def test_what_cannot_be_billed_is_said_with_its_cell(tmp_path, cache):
+    broken = """(place / "broken.so").write_bytes(b"\\x7fELF")
+"""
+    with pytest.raises(BuildError, match=r"^demo: demo/broken\.so: an ELF file cut short within its header"):
+        build(tmp_path, cache, GOOD_TREE + broken, pack="sbom: true")
+
+
 def test_a_strip_that_is_not_here_is_said_before_the_build(tmp_path, cache, monkeypatch):
     declaration, planned = pure(tmp_path / "project", "raise SystemExit('was run')", pack="strip_debug: true")
     planned = planned.model_copy(update={"arch": platform.machine()})
