@@ -28,6 +28,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """Ends with 2 for a wheel that the declaration does not know, 5 for one that cannot be split safely."""
     from pipeline.commands._split import build_record, cells_of, part_of, part_record
     from pipeline.declaration import load
+    from pipeline.processes import terminable
     from pipeline.records.split import SplitRecord
     from pipeline.wheels.split import split
 
@@ -37,11 +38,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     by_id = {cell.id: cell for cell in cells}
     parts = [part_of(cell, package, wheel, built) for cell in cells]
     done: list[SplitPart] = []
-    for part in split(wheel, parts, output, empty=package.empty_modules, only=only):
-        done.append(part)
-        if built:
-            made = output / part.wheel
-            part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
+    with terminable():
+        for part in split(wheel, parts, output, empty=package.empty_modules, only=only):
+            done.append(part)
+            if built:
+                made = output / part.wheel
+                part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
     record = SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done)
     if as_json:
         echo_json(record)

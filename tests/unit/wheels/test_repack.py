@@ -5,8 +5,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
+import sys
+import time
 import zipfile
 
 import pytest
@@ -420,6 +423,24 @@ def test_a_build_record_comes_along_unless_the_version_changes(tmp_path, capsys)
     assert run(["repack", str(wheel), "-o", str(tmp_path / "other"), "--version", "2.0"]) == 0
     assert [path.suffix for path in (tmp_path / "other").iterdir()] == [".whl"]
     assert "still say the old version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing_half_written(tmp_path, number):
+    wheel = demo(tmp_path, {f"demo_jit/{name}.bin": os.urandom(6 << 20) for name in "ab"})
+    made, temporary = tmp_path / "made", tmp_path / "temporary"
+    temporary.mkdir()
+    made.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipeline", "repack", wheel, "-o", made, "--level", "12"],
+        env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        while process.poll() is None and not list(made.iterdir()):
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, said = process.communicate()
+    assert (process.returncode, "nothing is half-written" in said) == (130, True)
+    assert [*made.iterdir(), *temporary.iterdir()] == []
 
 
 def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
