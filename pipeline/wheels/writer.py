@@ -195,21 +195,27 @@ def _prepared(items: Sequence[Item | Copied], level: int, large: int) -> Iterato
 
 def _compressed(item: Item, level: int) -> _Ready:
     data: Buffer = item.whole() if item.whole else b"".join(item.pieces())
-    packed: Buffer = deflating.compress(data, level) if level and data else data
+    if len(data) < PIECE:
+        packed, sha256, crc = _packed(data, level), _sha256(data), deflating.checksum(data)
+    else:  # a wheel of one large library has nothing else to do meanwhile
+        with ThreadPoolExecutor(1) as beside:
+            digest, check = beside.submit(_sha256, data), beside.submit(deflating.checksum, data)
+            packed, sha256, crc = _packed(data, level), digest.result(), check.result()
     shorter = len(packed) < len(data)
-    return (
-        hashlib.sha256(data).digest(),
-        packed if shorter else data,
-        Row(
-            name=item.name,
-            size=len(data),
-            stored=len(packed) if shorter else len(data),
-            crc=deflating.checksum(data),
-            method=DEFLATED if shorter else STORED,
-            executable=item.executable,
-            offset=0,
-        ),
-    )
+    stored = packed if shorter else data
+    row = Row(
+        name=item.name, size=len(data), stored=len(stored), crc=crc, method=DEFLATED if shorter else STORED,
+        executable=item.executable, offset=0,
+    )  # fmt: skip
+    return sha256, stored, row
+
+
+def _packed(data: Buffer, level: int) -> Buffer:
+    return deflating.compress(data, level) if level and data else data
+
+
+def _sha256(data: Buffer) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> tuple[Row, bytes]:
