@@ -19,7 +19,7 @@ from pipeline.wheels.record import Line, spelt, write_record
 from pipeline.wheels.sources import blocks
 from pipeline.wheels.zipformat import DEFLATED, STORED, Row, When
 
-LARGE = 512 << 20  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
+LARGE = 1 << 30  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
 _IN_FLIGHT = 512 << 20  # bytes of small members that are held at a time
 
 
