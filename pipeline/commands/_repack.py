@@ -6,17 +6,30 @@ from pathlib import Path
 
 from pipeline.build.finishing import libraries, without
 from pipeline.build.product import described
+from pipeline.digests import file_digest
+from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
 from pipeline.records.files import BUILD, beside
 from pipeline.records.repack import RepackRecord
 
 
-def with_record(wheel: Path, made: Path, done: RepackRecord) -> None:
-    """Write the record of the repacked wheel, if the wheel had one and is still its cell's.
+def build_record(wheel: Path) -> BuildRecord | None:
+    """The record beside a wheel, if there is one. Raises `UsageError` if it cannot be read, or is of other bytes."""
+    record = beside(wheel, BUILD)
+    if not (record.exists() and wheel.is_file()):
+        return None
+    found = BuildRecord.read(record)
+    if found.sha256 != file_digest(wheel):
+        raise UsageError(
+            "it is not the wheel that its build record describes",
+            where=str(wheel),
+            remedy=f"build or fetch it again, or take {record.name} away",
+        )
+    return found
 
-    Under another version it is no cell's, and has none.
-    """
-    before = beside(wheel, BUILD)
-    if before.exists() and made.name == wheel.name:
-        built = without(BuildRecord.read(before), libraries(done.excluded), "left out when it was repacked")
-        described(made, built).write(beside(made, BUILD))
+
+def with_record(built: BuildRecord, made: Path, done: RepackRecord) -> None:
+    """Write the record of the repacked wheel, if it is still its cell's: under another version it is no cell's."""
+    if made.name == done.from_wheel:
+        left = without(built, libraries(done.excluded), "left out when it was repacked")
+        described(made, left).write(beside(made, BUILD))

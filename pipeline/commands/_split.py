@@ -14,7 +14,7 @@ from pipeline.declaration.model import Package
 from pipeline.errors import UsageError
 from pipeline.plan import channels, make_plan
 from pipeline.records.build import BuildRecord
-from pipeline.records.files import BUILD, STAMP, beside
+from pipeline.records.files import STAMP
 from pipeline.records.plan import Cell
 from pipeline.records.split import SplitPart
 from pipeline.records.stamp import WheelStamp
@@ -22,12 +22,6 @@ from pipeline.targets import parse_target
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.names import WheelName, architecture
 from pipeline.wheels.split import Part
-
-
-def build_record(wheel: Path) -> BuildRecord | None:
-    """The record beside the fat wheel, if there is one. Raises `UsageError` if it cannot be read."""
-    record = beside(wheel, BUILD)
-    return BuildRecord.read(record) if record.exists() else None
 
 
 def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--platform", metavar="TAG", default=None, help="Another platform tag: manylinux_2_28_x86_64.")
 @click.option("--stamp", metavar="GLOB", multiple=True, help="Files in it that repeat the version.")
 @click.option("--sbom", is_flag=True, help="Put a CycloneDX bill of materials into it (PEP 770).")
-@click.option("--stream-over", metavar="SIZE", default="512 MiB", show_default=True, help="Hold no larger member.")
+@click.option("--stream-over", metavar="SIZE", default="1 GiB", show_default=True, help="Hold no larger member.")
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     wheel: tuple[Path, ...],
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     Of several wheels, --json prints a list. A build record that lies beside a wheel comes along unless the version
     changes.
     """
-    from pipeline.commands._repack import with_record
+    from pipeline.commands._repack import build_record, with_record
     from pipeline.errors import PipelineError
     from pipeline.processes import terminable
     from pipeline.wheels.repack import Changes, repack
@@ -61,8 +61,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
     for one in wheel:
         try:
             with terminable():
+                built = build_record(one)
                 record = repack(one, output, changes, level=chosen, large=large)
-                with_record(one, output / record.wheel, record)
+                if built:
+                    with_record(built, output / record.wheel, record)
         except PipelineError as error:
             failed.append(error)
             continue

@@ -26,7 +26,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     wheel: Path, matrix: Path, output: Path, by: str | None, only: str | None, as_json: bool
 ) -> None:
     """Ends with 2 for a wheel that the declaration does not know, 5 for one that cannot be split safely."""
-    from pipeline.commands._split import build_record, cells_of, part_of, part_record
+    from pipeline.commands._repack import build_record
+    from pipeline.commands._split import cells_of, part_of, part_record
     from pipeline.declaration import load
     from pipeline.processes import terminable
     from pipeline.records.split import SplitRecord

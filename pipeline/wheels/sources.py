@@ -96,12 +96,16 @@ class FileSource:
 def open_file(path: Path) -> BinaryIO:
     """Open a file for reading. Raises `UsageError` if that cannot be."""
     try:
-        return path.open("rb")
+        file = path.open("rb")
     except OSError as error:
         remedy = None
         if isinstance(error, FileNotFoundError):
             remedy = "no file fits: build or download it first" if set("*?[") & set(str(path)) else "see its spelling"
         raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path), remedy=remedy) from None
+    if not file.seekable():
+        file.close()
+        raise UsageError("a pipe, which cannot be read by position", where=str(path), remedy="write it to a file first")
+    return file
 
 
 class Stretch:

@@ -1,6 +1,8 @@
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +123,9 @@ def test_to_read_a_library_little_is_imported(tmp_path, options):
     heavy = {"pydantic", "rich", "httpx", "tenacity", "packaging", "pipeline.wheels.archive"}
     assert not heavy & set(done.stderr.split())
     assert "9.0a" in done.stdout
+
+
+def test_a_pipe_is_not_read_by_position():
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "wb"), pytest.raises(UsageError, match="a pipe"):
+        read_inventory(Path(f"/dev/fd/{reading}"))

@@ -443,6 +443,14 @@ def test_a_signal_leaves_nothing_half_written(tmp_path, number):
     assert [*made.iterdir(), *temporary.iterdir()] == []
 
 
+def test_a_record_of_other_bytes_does_not_become_one_of_these(tmp_path, capsys):
+    wheel = demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"]))
+    built(wheel, sha256="0" * 64).write(wheel.with_name(wheel.name + ".build.json"))
+    assert run(["repack", str(wheel), "-o", str(tmp_path / "made")]) == 2
+    assert "it is not the wheel that its build record describes" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
 def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
     wheel = demo(tmp_path, FILES)
 
