@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.base import atomic_file
 from pipeline.records.files import STAMP
@@ -16,8 +18,11 @@ from pipeline.records.stamp import WheelStamp
 from pipeline.targets import Capability, Target, parse_target, runs
 from pipeline.wheels import elf, fatbin, sbom
 from pipeline.wheels.archive import Archive, Member
+from pipeline.wheels.checks.record import check_record
+from pipeline.wheels.checks.subject import subject_of
 from pipeline.wheels.contents import Contents, examine
 from pipeline.wheels.deflating import DEFAULT_LEVEL, PIECE
+from pipeline.wheels.expected import Expected
 from pipeline.wheels.fatbin import Entry
 from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
@@ -73,9 +78,10 @@ def split(
     with Archive.open(wheel) as archive:
         name = WheelName.parse(wheel.name)
         _refuse_redistributables(name)
-        files = [member for member in archive.by_name.values() if member.name not in _made_anew(archive)]
-        contents = examine(archive, files, digests=True)
+        every = examine(archive, archive.by_name.values(), digests=True)
+        contents = [one for one in every if one.member.name not in _made_anew(archive)]
         reasons = _faults(contents) or [*_strays(contents, parts), *_losses(contents, parts)]
+        reasons += _unrecorded(archive, name, every)
         if reasons:
             raise VerificationError(
                 "cannot be split:\n  " + "\n  ".join(reasons), where=wheel.name, remedy="build its parts apart"
@@ -105,6 +111,8 @@ def _refuse_redistributables(name: WheelName) -> None:
 
 def _check_tags(name: WheelName, part: Part) -> None:
     wanted = WheelName.parse(part.wheel)
+    if wanted.build != name.build:
+        raise UsageError("it has a build number", where=name.text, remedy="build it without one, as cells have none")
     if wanted.tags != name.tags:
         raise UsageError(
             f"its tags are {name.tag_text}, and those of {part.cell} {wanted.tag_text}",
@@ -121,6 +129,12 @@ def _faults(contents: list[Contents]) -> list[str]:
         if any(entry.code == "other" for entry in one.entries)
     ]
     return broken + linked
+
+
+def _unrecorded(archive: Archive, name: WheelName, contents: list[Contents]) -> list[str]:
+    """What is not as RECORD says, which the parts' own RECORD would hide."""
+    found = check_record(subject_of(archive, name, contents, Expected()))
+    return [f"{one.member}: {one.what}" if one.member else one.what for one in found if one.severity == "error"]
 
 
 def _strays(contents: list[Contents], parts: list[Part]) -> list[str]:
@@ -246,7 +260,10 @@ def _thinned(archive: Archive, member: Member, name: str, part: Part) -> Item:
 
 def _stamped(archive: Archive, folder: str) -> WheelStamp | None:
     member = archive.by_name.get(f"{folder}/{STAMP}")
-    return WheelStamp.model_validate_json(archive.read(member)) if member else None
+    try:
+        return WheelStamp.model_validate_json(archive.read(member)) if member else None
+    except ValidationError:
+        return None  # it gets one that is
 
 
 def _copy(source: Source, path: Path) -> None:

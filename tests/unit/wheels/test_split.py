@@ -11,12 +11,13 @@ from pipeline.wheels.archive import Archive
 from pipeline.wheels.contents import examine
 from pipeline.wheels.elf import read_elf
 from pipeline.wheels.fatbin import read_code
+from pipeline.wheels.record import spelt
 from pipeline.wheels.repack import Changes, repack
 from pipeline.wheels.sources import BytesSource
 from pipeline.wheels.split import Part, split
 from pipeline.wheels.thinning import thin
 from pipeline.wheels.verify import verify
-from tests.unit.wheels.synthetic import TAGS, ElfFile, container, demo, entry, library, stamp
+from tests.unit.wheels.synthetic import TAGS, ElfFile, container, demo, entry, library, rezip, stamp
 
 FAT = "1.0+cu130"
 FAMILIES = {
@@ -210,3 +211,30 @@ def test_each_part_has_a_bill_of_its_own_where_the_fat_wheel_has_one(fat, tmp_pa
         said = {one["name"] for one in part["properties"] if one["name"].endswith("sass:bytes")}
         assert said == {"fatwheel:8.0:sass:bytes", f"fatwheel:{target}:sass:bytes"}
         assert bill["metadata"]["component"]["version"].endswith(family)
+
+
+def test_a_wheel_that_is_not_what_its_record_says_is_refused(fat, tmp_path):
+    wheel = rezip(fat(), lambda held: held.update({"demo_jit/__init__.py": b"import os\n"}))
+    with pytest.raises(VerificationError, match="not those that RECORD has the digest of"):
+        list(split(wheel, PARTS, tmp_path / "parts"))
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_stamp_that_is_none_is_replaced(fat, tmp_path):
+    def unread(held):
+        folder = "demo_jit-1.0+cu130.sm9x.dist-info"
+        stamped, record = f"{folder}/fatwheel.json", f"{folder}/RECORD"
+        old, new = (f"{spelt(hashlib.sha256(data).digest())},{len(data)}" for data in (held[stamped], b"none"))
+        held[stamped], held[record] = b"none", held[record].replace(old.encode(), new.encode())
+
+    done = halves(fat(), PARTS, tmp_path / "parts")
+    wheel = rezip(tmp_path / "parts" / done["sm9x"].wheel, unread)
+    (again,) = split(wheel, PARTS[:1], tmp_path / "again")
+    assert [finding.kind for finding in verify(tmp_path / "again" / again.wheel).errors] == []
+
+
+def test_a_build_number_is_not_lost(fat, tmp_path):
+    wheel = fat()
+    wheel = wheel.rename(wheel.with_name(wheel.name.replace(f"-{FAT}-", f"-{FAT}-1-")))
+    with pytest.raises(UsageError, match="it has a build number"):
+        list(split(wheel, PARTS, tmp_path / "parts"))
