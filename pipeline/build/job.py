@@ -257,6 +257,7 @@ class _Place:
             stand_ins=self._stand_ins(tools), temporary=self.work.temporary,
             epoch=origin.epoch(job.declaration.root, job.environ),
         )  # fmt: skip
+        variables.setdefault("DIST_EXTRA_CONFIG", str(self.work.setuptools))
         preflight(ready, variables, found, self._job_memory(), job.notify)
         if cache and command:
             command, variables = cache.wrapped(command, python), variables | cache.variables

@@ -225,16 +225,21 @@ def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes |
     """
     final = out_dir / record.wheel
     own = beside(final, BUILD)
-    smoke = beside(final, SMOKE)
     figures = final.with_name(f"{final.name}.cache.json")
-    if smoke.exists() and not _is_of(smoke, record.sha256):
-        smoke.unlink()
+    forget_smoke(final, record.sha256)
     own.unlink(missing_ok=True)
     figures.unlink(missing_ok=True)
     wheel.replace(final)
     if statistics is not None:
         write_atomically(figures, statistics)
     record.write(own)
+
+
+def forget_smoke(wheel: Path, digest: str) -> None:
+    """Remove the smoke record beside a wheel, unless it is of the bytes with this digest."""
+    smoke = beside(wheel, SMOKE)
+    if smoke.exists() and not _is_of(smoke, digest):
+        smoke.unlink()
 
 
 def _is_of(smoke: Path, digest: str) -> bool:

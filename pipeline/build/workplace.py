@@ -45,6 +45,14 @@ class Workplace:
         return self.folder / "cache"
 
     @property
+    def setuptools(self) -> Path:
+        """Settings for setuptools (DIST_EXTRA_CONFIG): what it compiles goes here, and not into the sources.
+
+        There the next cell's build would take the libraries of this one for its own.
+        """
+        return self.folder / "setuptools.cfg"
+
+    @property
     def report(self) -> Path:
         """{report}."""
         return self.folder / "report.json"
@@ -70,6 +78,7 @@ def workplace(cell: Cell, room: int) -> Iterator[Workplace]:
             stack.callback(shutil.rmtree, work.folder, ignore_errors=True)
             for inner in (work.out, work.temporary, work.home, work.state):
                 inner.mkdir()
+            work.setuptools.write_text(f"[build]\nbuild_base = {work.folder / 'build'}\n", encoding="utf-8")
         yield work
 
 

@@ -1,11 +1,11 @@
-"""Composing a repack: what becomes of the build record that lies beside a wheel."""
+"""Composing a repack: what becomes of the records that lie beside a wheel."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pipeline.build.finishing import libraries, without
-from pipeline.build.product import described
+from pipeline.build.product import described, forget_smoke
 from pipeline.digests import file_digest
 from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
@@ -28,8 +28,12 @@ def build_record(wheel: Path) -> BuildRecord | None:
     return found
 
 
-def with_record(built: BuildRecord, made: Path, done: RepackRecord) -> None:
-    """Write the record of the repacked wheel, if it is still its cell's: under another version it is no cell's."""
-    if made.name == done.from_wheel:
+def settle(built: BuildRecord | None, made: Path, done: RepackRecord) -> None:
+    """Write the record of the repacked wheel, if it had one and is still its cell's; forget a smoke test of others.
+
+    Under another version it is no cell's.
+    """
+    forget_smoke(made, done.sha256)
+    if built and made.name == done.from_wheel:
         left = without(built, libraries(done.excluded), "left out when it was repacked")
         described(made, left).write(beside(made, BUILD))

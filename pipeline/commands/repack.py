@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(help="Write a wheel anew: the same bytes every time, and changed as asked.")
 @click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True)
+@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="Where the wheel goes.")
 @click.option("--level", default="6", show_default=True, help="0 (store) to 12 (slowest); keep: as they are.")
 @click.option("--strip-debug", is_flag=True, help="Take debug information out of libraries.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out members, or a folder.")
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     Of several wheels, --json prints a list. A build record that lies beside a wheel comes along unless the version
     changes.
     """
-    from pipeline.commands._repack import build_record, with_record
+    from pipeline.commands._repack import build_record, settle
     from pipeline.errors import PipelineError
     from pipeline.processes import terminable
     from pipeline.wheels.repack import Changes, repack
@@ -63,8 +63,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             with terminable():
                 built = build_record(one)
                 record = repack(one, output, changes, level=chosen, large=large)
-                if built:
-                    with_record(built, output / record.wheel, record)
+                settle(built, output / record.wheel, record)
         except PipelineError as error:
             failed.append(error)
             continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.commands._io import echo_json, echo_table, json_option, matrix_option
+from pipeline.commands._io import echo_json, echo_table, json_option, matrix_option, say
 from pipeline.records.files import BUILD, beside
 from pipeline.sizes import size
 
@@ -45,6 +45,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
             if built:
                 made = output / part.wheel
                 part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
+    if len({part.stamp.distribution for part in parts}) > 1 and any(one.thinned for one in done):
+        say("note: these wheels install the same files, so a machine can have one of them; a shim needs --plain extras")
     record = SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done)
     if as_json:
         echo_json(record)

@@ -76,7 +76,14 @@ def _modules(report: Mapping[str, Any], subject: Subject) -> Iterator[str]:
     for module in named or (report["modules"] if len(report["modules"]) == 1 else []):
         said = module.get("version")
         if said is not None and not _same(said, report["version"]):
-            yield f"{module['name']}.__version__ is {said}, METADATA says {report['version']}"
+            yield f"{module['name']}.__version__ is {said}, METADATA says {report['version']}{_advice(said, report)}"
+
+
+def _advice(said: str, report: Mapping[str, Any]) -> str:
+    """How a version that lacks no more than the label gets it."""
+    if not _same(said, str(report["version"]).partition("+")[0]):
+        return ""
+    return " (name the file that says it under `stamp`, or let it ask importlib.metadata.version)"
 
 
 def _same(one: str, other: str) -> bool:

@@ -42,7 +42,7 @@ def write_shim(
     the metadata that they agree on. Raises `UsageError`, naming all, for wheels that no shim can require together.
     """
     seen = [_read(wheel) for wheel in wheels]
-    _check(seen, name)
+    _check(seen, name, together=plain == "all")
     wanted = requirements([one.provider for one in seen])
     stamps = [one.stamp for one in seen if one.stamp]
     version = seen[0].provider.version
@@ -72,6 +72,7 @@ class _Seen:
     provider: Provider
     stamp: WheelStamp | None
     metadata: Message
+    files: dict[str, tuple[int, int]]  # outside of its dist-info: checksum and size
 
 
 def _read(wheel: Path) -> _Seen:
@@ -81,6 +82,8 @@ def _read(wheel: Path) -> _Seen:
         if text is None:
             raise VerificationError("it has no METADATA", where=wheel.name, remedy="build it again")
         metadata = read_headers(archive.read(text))
+        info = f"{archive.dist_info}/"
+        files = {n: (m.crc, m.size) for n, m in archive.by_name.items() if not n.startswith(info)}
         member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
         try:
             stamp = WheelStamp.model_validate_json(archive.read(member)) if member else None
@@ -97,10 +100,10 @@ def _read(wheel: Path) -> _Seen:
     pythons = {found[1] for tag in name.tags if (found := re.fullmatch(r"cp3(\d+)t?", tag.abi))}
     machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
     provider = Provider(said, name.distribution, str(name.version), machine)
-    return _Seen(wheel.name, provider, stamp, metadata)
+    return _Seen(wheel.name, provider, stamp, metadata, files)
 
 
-def _check(seen: list[_Seen], name: str) -> None:
+def _check(seen: list[_Seen], name: str, *, together: bool) -> None:
     wrong = [f"{one.wheel} is {name} itself" for one in seen if one.provider.distribution == canonicalize_name(name)]
     if len({Version(one.provider.version) for one in seen}) > 1:
         wrong += [f"{one.wheel} is {one.provider.version}" for one in seen]
@@ -109,11 +112,28 @@ def _check(seen: list[_Seen], name: str) -> None:
         first = names.setdefault(one.provider.extra, one.provider.distribution)
         if first != one.provider.distribution:
             wrong.append(f"{one.wheel} is for {one.provider.extra}, and so is {first}")
+    wrong += _clashes(seen) if together else []
     if wrong:
         raise UsageError(
             "one shim cannot require all of them:\n  " + "\n  ".join(wrong),
-            remedy="give the providers of one version, one for each target; wheels of several CPUs may come together",
+            remedy="give the providers of one version, one for each target, with folders of their own; wheels of "
+            "several CPUs may come together",
         )
+
+
+def _clashes(seen: list[_Seen]) -> list[str]:
+    """Files that two providers would install over each other, one for each pair."""
+    found = []
+    for at, one in enumerate(seen):
+        for other in seen[:at]:
+            apart = {one.provider.machine[0], other.provider.machine[0]}
+            if one.provider.distribution == other.provider.distribution or ("" not in apart and len(apart) > 1):
+                continue
+            same = sorted(n for n in one.files.keys() & other.files.keys() if one.files[n] != other.files[n])
+            if same:
+                more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+                found.append(f"{one.wheel} and {other.wheel} both install {same[0]}{more}, with other contents")
+    return found
 
 
 def _agreed(metadata: list[Message]) -> dict[str, str | list[str]]:

@@ -468,3 +468,17 @@ def test_a_cell_for_another_cpu_names_the_runner(tmp_path):
     remedy = str(caught.value.remedy)
     assert remedy == "build it on ubuntu-24.04-arm; if its command can use a cross compiler, declare `cross: true`"
     assert not (tmp_path / "dist").exists()
+
+
+def test_what_setuptools_compiles_goes_with_the_build_and_not_into_the_sources(tmp_path, cache):
+    script = """
+import os
+place = pathlib.Path(out, "demo")
+place.mkdir()
+(place / "__init__.py").write_text(pathlib.Path(os.environ["DIST_EXTRA_CONFIG"]).read_text())
+"""
+    record = build(tmp_path, cache, script)
+    with zipfile.ZipFile(tmp_path / "dist" / record.wheel) as archive:
+        said = archive.read("demo/__init__.py").decode()
+    assert said.startswith("[build]\nbuild_base = /")
+    assert not Path(said.partition("= ")[2].strip()).exists()

@@ -463,3 +463,13 @@ def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
     assert list((tmp_path / "made").iterdir()) == []
     with Archive.open(wheel) as archive:
         assert archive.members
+
+
+def test_a_smoke_record_of_other_bytes_goes(tmp_path):
+    wheel = demo(tmp_path, FILES)
+    smoke = wheel.with_name(f"{wheel.name}.smoke.json")
+    smoke.write_text("{}")
+    assert run(["repack", str(wheel)]) == 2  # no folder is guessed: it might be the wheel's own
+    assert smoke.exists()
+    assert run(["repack", str(wheel), "-o", str(wheel.parent)]) == 0
+    assert not smoke.exists()

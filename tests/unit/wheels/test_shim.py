@@ -157,3 +157,18 @@ def test_the_command(provider, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["extras"] == {"sm90a": "demo-sm90a==1.0+cu130"}
     assert (tmp_path / "made" / told["wheel"]).stat().st_size == told["bytes"]
+
+
+def test_providers_that_install_over_each_other_are_refused_unless_an_extra_chooses(tmp_path):
+    wheels = []
+    for target in ("90a", "120f"):
+        said = stamp(distribution=f"demo-sm{target}", version="1.0+cu130", family=f"sm{target}")
+        files = {"demo/k.so": library(target), "demo/__init__.py": b""}  # the empty file is the same in both
+        wheels.append(
+            demo(tmp_path / target, files, distribution=f"demo-sm{target}", version="1.0+cu130", stamped=said)
+        )
+    with pytest.raises(UsageError) as told:
+        write_shim(wheels, tmp_path / "made", name="demo")
+    assert "both install demo/k.so, with other contents" in str(told.value)
+    path, _ = write_shim(wheels, tmp_path / "made", name="demo", plain="extras")
+    assert wanted(path) == set()
