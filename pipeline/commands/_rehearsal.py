@@ -132,7 +132,7 @@ def _smoked(declaration: Declaration, row: Rehearsed, options: Options, gpus: Se
     if not record.passed:
         failed = [check for check in (record.import_, record.gpu) if check and check.outcome == "failed"]
         return row.model_copy(update={"smoke": "failed", "reason": failed[0].detail.splitlines()[0], "status": 5})
-    return row.model_copy(update={"smoke": f"GPU {' '.join(record.executed)}" if record.executed else "import"})
+    return row.model_copy(update={"smoke": record.proven})
 
 
 def _released(plan: Plan, rows: Sequence[Rehearsed], options: Options, say: Say) -> ReleaseRecord:

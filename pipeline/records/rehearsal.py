@@ -15,7 +15,7 @@ class Rehearsed(Record):
     build: str = "-"  # done, failed, not here
     bytes: int | None = None
     seconds: float | None = None
-    smoke: str = "-"  # import, GPU 9.0, placeholder, failed
+    smoke: str = "-"  # import, GPU 9.0, placeholder, skipped, failed
     release: str = "-"  # the asset's outcome
     index: str = "-"  # listed
     install: str = "-"  # done, failed

@@ -47,6 +47,13 @@ class SmokeRecord(Record):
     without_code: list[str] = []
 
     @property
+    def proven(self) -> str:
+        """What was seen to work, in a word or two: ``GPU 9.0``, ``import``, or ``skipped`` for nothing."""
+        if self.executed:
+            return f"GPU {' '.join(self.executed)}"
+        return "import" if self.import_.outcome == "passed" else self.import_.outcome
+
+    @property
     def passed(self) -> bool:
         """Whether nothing that was run failed."""
         return self.import_.outcome != "failed" and (self.gpu is None or self.gpu.outcome != "failed")

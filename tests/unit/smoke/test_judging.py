@@ -228,3 +228,14 @@ def test_a_device_is_picked_by_uuid_else_by_its_place_among_the_visible(tmp_path
 def test_what_check_allows_in_a_smoke_command_is_what_smoke_gives():
     assert command_fields("python", subject(cell=cell())).keys() == SMOKE_FIELDS
     assert command_fields("python", subject()).keys() < SMOKE_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("imported", "executed", "said"),
+    [("passed", [], "import"), ("passed", ["9.0"], "GPU 9.0"), ("skipped", [], "skipped"), ("failed", [], "failed")],
+)
+def test_nothing_is_called_proven_that_was_not_run(imported, executed, said):
+    record = SmokeRecord.model_validate(
+        {"wheel": "x.whl", "sha256": "0", "import": {"outcome": imported, "detail": ""}, "executed": executed}
+    )
+    assert record.proven == said
