@@ -40,7 +40,10 @@ def named(built: Path, folder: Path, cell: Cell) -> Path:
 
 def _differences(found: WheelName, wanted: WheelName, cell: Cell) -> Iterator[str]:
     if found.distribution != wanted.distribution:
-        yield f"it is of {found.distribution}: let `name` be the name in the project's metadata"
+        yield (
+            f"it is of {found.distribution}, and the cell's of {wanted.distribution}: let the project's metadata and "
+            "`name` say the same; with layout: provider each target has a distribution of its own"
+        )
     if found.version.public != wanted.version.public:
         yield f"its version is {found.version.public}, and `version` says {wanted.version.public}"
     elif found.version.local not in (None, wanted.version.local):

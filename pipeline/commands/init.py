@@ -49,7 +49,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
     if matrix.exists():
         raise UsageError(f"{matrix} is there already", remedy="change it by hand, or give --matrix another name")
-    ask = _asker(silent=yes or not sys.stdin.isatty())
+    silent = yes or not sys.stdin.isatty()
+    ask = _asker(silent=silent)
     project = _project(matrix.parent)
     spelling = spelling or ask("How the sources take targets", "torch", _SPELLINGS)
     answers = Answers(
@@ -72,6 +73,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if not beside.exists():
         write_atomically(beside, schema_text().encode())
         click.echo(f"{beside}: written, for editors")
+    guessed = [what for what, given in (("name", name), ("version", version)) if not (given or project.get(what))]
+    if guessed and silent:
+        click.echo(f"guessed, as no pyproject.toml says it: {' and '.join(guessed)}", err=True)
     click.echo(f"{matrix}: written; next: `fatwheel check`, then `fatwheel plan`")
 
 

@@ -61,8 +61,9 @@ def _providers(shim: Cell, cells: list[Cell]) -> dict[str, str]:
 
 
 def _machine(cell: Cell) -> Machine:
-    python = cell.axes.get("python")
-    return cell.arch or "", python if python and re.fullmatch(r"3\.[0-9]+", python) else ""
+    """A free-threaded Python has the version of the other one, and a marker tells them apart no more than that."""
+    python = re.fullmatch(r"(3\.[0-9]+)t?", cell.axes.get("python", ""))
+    return cell.arch or "", python[1] if python else ""
 
 
 def _requirement(one: Made, name: str, made: list[Made]) -> str | Unmet:

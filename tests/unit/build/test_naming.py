@@ -53,7 +53,7 @@ def test_everything_in_which_it_is_another_wheel_is_said_with_its_remedy(tmp_pat
         named(wheel, tmp_path / "named", cell())
     said = str(told.value)
     for part in (
-        "it is of kernels: let `name` be",
+        "it is of kernels, and the cell's of demo-kernels: let",
         "its version is 1.1, and `version` says 1.0",
         "its Python and ABI tag is cp311-cp311, and `tag` says py3-none: declare `tag: cp311-cp311`",
         "its platform is manylinux_2_35_x86_64, and `manylinux` says manylinux_2_28_x86_64",

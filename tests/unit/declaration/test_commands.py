@@ -212,6 +212,12 @@ def test_write_without_a_ptxas_is_a_usage_error():
     assert run(["toolkits", "--write"]) == 2
 
 
+def test_init_says_what_it_guessed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "--yes", "--version", "2.0"]) == 0
+    assert "guessed, as no pyproject.toml says it: name\n" in capsys.readouterr().err
+
+
 def test_a_declaration_in_a_folder_above_is_named_and_not_taken(tmp_path, monkeypatch, capsys):
     (tmp_path / "matrix.yaml").write_text("version: 1\n")
     (tmp_path / "kernels").mkdir()
