@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -65,7 +65,7 @@ def make_index(
         pages=sum(path.endswith(PAGE) for path in files),
         changed=changed,
         problems=list(listing.problems),
-        notes=list(listing.notes),
+        notes=[*listing.notes, *_notes(store, output, base_url)],
         missing=listing.index.missing,
     )
 
@@ -118,6 +118,18 @@ def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:
         start = "" if relative == "." else f"{quote(relative)}/"
         return lambda release, asset: f"{start}{quote(release.tag)}/{quote(asset.name, safe='')}"
     return _own_url
+
+
+def _notes(store: ReadableStore, output: Path, base_url: str | None) -> Iterator[str]:
+    """That pages lead out of their folder, where they do."""
+    if base_url is not None or not isinstance(store, DirectoryStore):
+        return
+    relative = os.path.relpath(store.root.resolve(), output)
+    if relative.startswith(os.pardir):
+        yield (
+            f"note: links lead out of the folder, to {relative}: serve or carry the folder that holds both, or give "
+            "--base-url"
+        )
 
 
 def _own_url(release: RemoteRelease, asset: RemoteAsset) -> str:

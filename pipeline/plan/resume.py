@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline.declaration import Declaration
 from pipeline.errors import UsageError
+from pipeline.records.manifest import Manifest
 from pipeline.records.plan import Plan
 from pipeline.records.release import ReleaseJournal, ReleaseRecord
 
 
 def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
-    """The plan with only the cells whose file is not live by the record of a release (finished, or its journal).
+    """The plan with only the cells whose file is not live by the record of a release: its own, its journal or manifest.
 
     Raises `UsageError` for a record that is none, and for one of another tag.
     """
-    try:
-        done: ReleaseRecord | ReleaseJournal = ReleaseRecord.read(record)
-    except UsageError as error:
-        try:
-            done = ReleaseJournal.read(record)
-        except UsageError:
-            raise error from None
-    if done.tag != plan.tag:
+    tag, live = _live(record)
+    if tag != plan.tag:
         raise UsageError(
-            f"the record is of the tag {done.tag}, and the plan of {plan.tag}",
+            f"the record is of the tag {tag}, and the plan of {plan.tag}",
             where=str(record),
             remedy="give the --channel and, for a nightly, the --date of that release",
         )
-    live = {asset.name for asset in done.assets if asset.live}
     cells = [cell for cell in plan.cells if cell.wheel not in live]
     counts = Counter(declaration.package(cell.package).name for cell in cells)
     kept = {cell.id for cell in cells}
-    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are live in {done.store}"
+    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are live by {record.name}"
     unproven = [row.model_copy(update={"cells": [c for c in row.cells if c in kept]}) for row in plan.not_proven]
     return plan.model_copy(
         update={
@@ -43,3 +38,22 @@ def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
             "warnings": [note, *plan.warnings],
         }
     )
+
+
+def _live(record: Path) -> tuple[str, set[str]]:
+    """The tag of a release and the names of its live assets."""
+    try:
+        done: ReleaseRecord | ReleaseJournal | Manifest = ReleaseRecord.read(record)
+    except UsageError as error:
+        done = _other(record, error)
+    if isinstance(done, Manifest):
+        return done.tag, {asset.name for asset in done.assets}
+    return done.tag, {asset.name for asset in done.assets if asset.live}
+
+
+def _other(record: Path, error: UsageError) -> ReleaseJournal | Manifest:
+    """A journal or a manifest; where it is neither, the error of a record that it is not."""
+    for kind in (ReleaseJournal, Manifest):
+        with suppress(UsageError):
+            return kind.read(record)
+    raise error from None

@@ -8,6 +8,7 @@ from pipeline.declaration import load, parse
 from pipeline.errors import DeclarationError, UsageError
 from pipeline.plan import cell, make_plan, warnings
 from pipeline.plan.resume import missing
+from pipeline.records.manifest import Manifest, ManifestAsset
 from pipeline.records.plan import Plan
 from pipeline.records.release import AssetRecord, ReleaseJournal, ReleaseRecord
 from tests.unit.plan.matrices import EXAMPLES, ONE, one
@@ -140,7 +141,7 @@ def test_a_resumed_plan_holds_exactly_what_is_not_live(tmp_path):
     assert ids(rest) == ["cu130-aarch64-sm9x"]
     assert [p.cells for p in rest.packages] == [1]
     assert [(row.family, row.arch) for row in rest.not_proven] == [("sm9x", "aarch64")]
-    assert rest.warnings[0] == "resumed: 3 of 4 files are live in dir:x"
+    assert rest.warnings[0] == "resumed: 3 of 4 files are live by record.json"
 
 
 def test_a_wheel_that_the_record_does_not_know_is_missing(tmp_path):
@@ -148,6 +149,14 @@ def test_a_wheel_that_the_record_does_not_know_is_missing(tmp_path):
     plan = make_plan(declaration)
     ReleaseRecord(tag=plan.tag, store="dir:x", published=False, assets=[]).write(tmp_path / "record.json")
     assert ids(missing(declaration, plan, tmp_path / "record.json")) == ids(plan)
+
+
+def test_the_manifest_of_a_release_serves_as_well(tmp_path):
+    declaration = one(tmp_path)
+    plan = make_plan(declaration)
+    held = ManifestAsset(name=plan.cells[0].wheel, size=1, sha256="0")
+    Manifest(tag=plan.tag, assets=[held]).write(tmp_path / "manifest.json")
+    assert ids(missing(declaration, plan, tmp_path / "manifest.json")) == ids(plan)[1:]
 
 
 def test_the_journal_of_a_killed_run_serves_as_well(tmp_path):
