@@ -38,7 +38,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
     declared = {str(name): value for name, value in channels(load(matrix)).items()}
     if channel not in declared or declared[channel].retention is None:
-        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), remedy="add retention to it")
+        others = [f"-c {name}" for name, one in declared.items() if one.retention is not None]
+        remedy = f"{' or '.join(others)} has one" if others else "add retention to it"
+        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), remedy=remedy)
     kept = declared[channel].retention
     bounds = (kept.releases, kept.days) if kept else (None, None)
     keep = Keep(declared[channel].tag, *bounds, nightly=channel == "nightly")

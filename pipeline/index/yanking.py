@@ -42,7 +42,8 @@ def _marked(output: Path, what: Sequence[str], reason: str | None) -> YankReport
                 "there is no index.json", where=str(output), remedy="give the folder that `fatwheel index` wrote"
             )
         rows = [*index.wheels, *index.sdists, *index.variants]
-        named = _named(rows, what) if reason is not None else _named([r for r in rows if r.file in state.yanked], what)
+        held = rows if reason is not None else [row for row in rows if row.file in state.yanked]
+        named = _named(held, what, rows)
         marks = {file: reason for file in named if reason is not None}
         kept = {file: why for file, why in state.yanked.items() if file not in named}
         yanked = dict(sorted({**kept, **marks}.items()))
@@ -61,15 +62,17 @@ def _with(index: Index, yanked: dict[str, str]) -> Index:
     return index.model_copy(update={kind: marked(getattr(index, kind)) for kind in ("wheels", "sdists", "variants")})
 
 
-def _named(rows: Sequence[IndexedFile], what: Sequence[str]) -> set[str]:
-    """The files that are meant. Raises `UsageError` with all that means none."""
+def _named(rows: Sequence[IndexedFile], what: Sequence[str], every: Sequence[IndexedFile]) -> set[str]:
+    """The files that are meant. Raises `UsageError` with all that means none of ``rows``, or none of ``every`` file."""
     files = [row.file for row in rows]
     named: set[str] = set()
     lost: list[str] = []
     for one in what:
-        found = _of_version(rows, one) if "==" in one else set(fnmatch.filter(files, one))
+        found = _meant(rows, one)
         named |= found
-        if not found:
+        if not found and _meant(every, one):
+            lost.append(f"nothing of '{one}' is yanked")
+        elif not found:
             near = difflib.get_close_matches(
                 one, [*files, *(f"{r.project}=={r.version}" for r in rows)], n=1, cutoff=0.5
             )
@@ -77,6 +80,10 @@ def _named(rows: Sequence[IndexedFile], what: Sequence[str]) -> set[str]:
     if lost:
         raise UsageError("\n  ".join(lost), remedy="write a file name, a glob in quotes, or PROJECT==VERSION")
     return named
+
+
+def _meant(rows: Sequence[IndexedFile], text: str) -> set[str]:
+    return _of_version(rows, text) if "==" in text else set(fnmatch.filter([row.file for row in rows], text))
 
 
 def _of_version(rows: Sequence[IndexedFile], text: str) -> set[str]:

@@ -80,7 +80,11 @@ def test_the_commands_yank_and_take_it_back(shelf, capsys):
     assert f"yanked: {SM9X}" in capsys.readouterr().out
     assert run(["unyank", SM9X, *where, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == [SM9X]
-    assert run(["unyank", SM9X, *where]) == 2
+    capsys.readouterr()
+    assert run(["unyank", SM9X, "nothing.whl", *where]) == 2
+    told = capsys.readouterr().err
+    assert f"nothing of '{SM9X}' is yanked" in told
+    assert "'nothing.whl' names nothing there" in told
     assert run(["yank", "x", "--reason", "bad"]) == 2
 
 

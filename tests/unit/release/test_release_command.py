@@ -52,6 +52,15 @@ def test_a_plan_decides_what_is_missing(tmp_path: Path) -> None:
     assert [a["outcome"] for a in json.loads(out)["assets"]].count("missing") == 2
 
 
+def test_a_conflict_is_not_mended_by_running_it_again(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "dist", FAMILIES[0])
+    assert call("--store", "dir:store", "--tag", "v1", "dist")[1] is None
+    wheel.write_bytes(wheel.read_bytes() + b"more")
+    _, error = call("--store", "dir:store", "--tag", "v1", "dist")
+    assert isinstance(error, ReleaseIncomplete)
+    assert "as a new version, or name it by --replace" in str(error.remedy)
+
+
 def test_a_run_resumes_from_its_record_alone(tmp_path: Path) -> None:
     for family in FAMILIES:
         make_wheel(tmp_path / "dist", family)
