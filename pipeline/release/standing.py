@@ -125,7 +125,9 @@ class Inspector:
             if asset is None and gap is not None and gap.elsewhere:
                 records.append(AssetRecord(name=name, outcome="withheld", reason=gap.reason, elsewhere=gap.elsewhere))
             elif asset is None:
-                said = f"{gap.outcome}: {gap.reason}" if gap else "it is not in the release"
+                said = "it is not in the release"
+                if gap:  # what kept it out then; that it is missing is said in any case
+                    said = gap.reason if gap.outcome == "missing" else f"{gap.outcome}: {gap.reason}"
                 records.append(AssetRecord(name=name, outcome="missing", reason=said))
             else:
                 records.append(self._compared(asset, digests.get(name), release))
