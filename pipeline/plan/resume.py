@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -53,7 +54,10 @@ def _live(record: Path) -> tuple[str, set[str]]:
 
 def _other(record: Path, error: UsageError) -> ReleaseJournal | Manifest:
     """A journal or a manifest; where it is neither, the error of a record that it is not."""
-    for kind in (ReleaseJournal, Manifest):
-        with suppress(UsageError):
-            return kind.read(record)
+    with suppress(UsageError):
+        return ReleaseJournal.read(record)
+    with suppress(OSError, ValueError):
+        said = json.loads(record.read_bytes())
+        if isinstance(said, dict) and {"version", "assets", "absent"} <= said.keys():  # what only a manifest has
+            return Manifest.read(record)
     raise error from None

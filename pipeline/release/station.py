@@ -105,7 +105,7 @@ class Run:
             self._settle(record)
         if intake:
             intake.seen.update({job.name: ("the files given", job.assets[0].sha256) for job in hashed})
-        self._without_metadata(parts)
+        self._tell_of(parts)
         for record in self._diverted(large, [self.records[path.name] for path in large]):
             self._settle(record)
         jobs = (*hashed, *taken)
@@ -134,10 +134,17 @@ class Run:
         intake.seen.update({one.name: ("the files given", None) for one in given})
         return intake
 
-    def _without_metadata(self, parts: Sorted) -> None:
+    def _tell_of(self, parts: Sorted) -> None:
+        """What goes up and is less than a whole wheel with its metadata."""
         bare = [one.name for one in parts.accepted if one.is_wheel and one.metadata is None]
         if bare and self.request.metadata:
             self.notes.append(f"no METADATA could be read from {', '.join(bare)}: sent without .metadata beside it")
+
+        for one in parts.accepted:
+            if one.build and one.build.placeholder:
+                self.notes.append(f"{one.name} is a placeholder: there is no code in it")
+            elif one.build and one.build.slice is not None:
+                self.notes.append(f"{one.name} is a slice: {', '.join(one.build.slice)} alone")
 
     def _diverted(self, files: Sequence[Path], records: Sequence[AssetRecord]) -> list[AssetRecord]:
         """Files that were withheld for their size, on their way to the other store, if there is one."""

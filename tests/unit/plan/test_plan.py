@@ -1,6 +1,7 @@
 """What a channel plans: layouts, selections, exclusions, proof, and notes on what was probably not meant."""
 
 import datetime as dt
+import json
 
 import pytest
 
@@ -157,6 +158,18 @@ def test_the_manifest_of_a_release_serves_as_well(tmp_path):
     held = ManifestAsset(name=plan.cells[0].wheel, size=1, sha256="0")
     Manifest(tag=plan.tag, assets=[held]).write(tmp_path / "manifest.json")
     assert ids(missing(declaration, plan, tmp_path / "manifest.json")) == ids(plan)[1:]
+
+
+def test_what_only_looks_like_a_record_is_refused(tmp_path):
+    declaration = one(tmp_path)
+    plan = make_plan(declaration)
+    plan.write(tmp_path / "plan.json")
+    record = json.loads(_record(plan, live=set()).to_json())
+    del record["store"]
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    for name in ("plan.json", "record.json"):
+        with pytest.raises(UsageError, match="not a ReleaseRecord: store"):
+            missing(declaration, plan, tmp_path / name)
 
 
 def test_the_journal_of_a_killed_run_serves_as_well(tmp_path):
