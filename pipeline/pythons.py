@@ -71,7 +71,7 @@ _CAUSES: tuple[tuple[str, str, str, str], ...] = (
         "absent",
         r"No matching distribution found|Could not find a version",
         "the package index has no such version for this machine",
-        "check the name and version, and that it is made for this Python and CPU",
+        "check the name and version, that it is made for this Python and CPU, and where pip looks (PIP_NO_INDEX)",
     ),
     ("conflict", r"ResolutionImpossible", "these requirements contradict one another", "loosen one of them"),
 )

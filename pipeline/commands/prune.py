@@ -44,7 +44,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     kept = declared[channel].retention
     bounds = (kept.releases, kept.days) if kept else (None, None)
     keep = Keep(declared[channel].tag, *bounds, nightly=channel == "nightly")
-    opened = open_store(store)
+    opened = open_store(store, there=True)
     inspector = Inspector(opened)
     try:
         found = choose(inspector.counter.patience().retrying()(opened.releases), keep, inspector.clock.wall())

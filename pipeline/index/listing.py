@@ -131,7 +131,7 @@ def _settled(
         if row.sha256 == first:
             continue
         was = "the index listed before" if place is None else f"{held[place].tag}/{file} ({first[:12]})"
-        follows = "nothing is listed" if place is None else "which the index keeps"
+        follows = "so it is left out" if place is None else "which the index keeps"
         problems.append(
             f"{row.tag}/{file} ({row.sha256[:12]}) has other bytes than {was}, {follows}\n"
             f"  do: publish it under a new version, or take these with --replace {file}"

@@ -93,7 +93,7 @@ def test_bytes_that_changed_in_place_are_left_out_for_good_until_they_are_replac
     shelf.wheel("1.0+cu130.sm9x", body="changed = True\n")
     for _ in range(2):
         (problem,) = shelf.index().problems
-        assert "has other bytes than the index listed before, nothing is listed" in problem
+        assert "has other bytes than the index listed before, so it is left out" in problem
         assert shelf.files("cu130/demo-kernels") == [SM12X]
     (shelf.store / "v1" / SM9X).write_bytes(first)
     assert shelf.index().problems == []
