@@ -47,9 +47,9 @@ def _package_root() -> Path:
 def register(matrix: str | Path = "matrix.yaml", *, rehearse: str | Path | None = None) -> None:
     """Define the sessions of a declaration in the noxfile that calls this.
 
-    ``build(...)`` for every cell; check, plan, inventory, verify, smoke, release, index and rehearse with the command's
-    own arguments after ``--``. ``rehearse`` names another declaration for the session of that name. The environment
-    variable FATWHEEL_MATRIX takes the place of ``matrix``.
+    ``build(...)`` for every cell; and one for each of the usual commands, with the command's own arguments after
+    ``--``. ``rehearse`` names another declaration for the session of that name. The environment variable
+    FATWHEEL_MATRIX takes the place of ``matrix``.
     """
     path = Path(os.environ.get("FATWHEEL_MATRIX") or matrix)
     _register_build(path)

@@ -1,1 +1,1 @@
-"""What passes between stations: one model a file, each with a published JSON Schema."""
+"""What passes between stations: models, each with a published JSON Schema; file names and requirements they share."""

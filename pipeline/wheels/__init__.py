@@ -1,1 +1,1 @@
-"""A wheel file as a thing: read, inventory, pack, verify. Knows nothing of plans."""
+"""A wheel file as a thing: read, packed, verified, split, repacked. Of plans it knows only the records."""
