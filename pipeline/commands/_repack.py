@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.build.finishing import libraries, without
-from pipeline.build.product import described, forget_smoke
+from pipeline.build.product import forget_smoke
 from pipeline.digests import file_digest
 from pipeline.errors import UsageError
 from pipeline.records.build import BuildRecord
@@ -36,4 +36,5 @@ def settle(built: BuildRecord | None, made: Path, done: RepackRecord) -> None:
     forget_smoke(made, done.sha256)
     if built and made.name == done.from_wheel:
         left = without(built, libraries(done.excluded), "left out when it was repacked")
-        described(made, left).write(beside(made, BUILD))
+        own = {"wheel": done.wheel, "bytes": done.bytes, "sha256": done.sha256}
+        left.model_copy(update=own).write(beside(made, BUILD))

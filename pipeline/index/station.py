@@ -114,17 +114,22 @@ def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:
         base = base_url.rstrip("/")
         return lambda release, asset: f"{base}/{quote(release.tag)}/{quote(asset.name, safe='')}"
     if isinstance(store, DirectoryStore):
-        relative = os.path.relpath(store.root.resolve(), output)
+        relative = _way(store, output)
         start = "" if relative == "." else f"{quote(relative)}/"
         return lambda release, asset: f"{start}{quote(release.tag)}/{quote(asset.name, safe='')}"
     return _own_url
+
+
+def _way(store: DirectoryStore, output: Path) -> str:
+    """From the index's folder to the store's."""
+    return os.path.relpath(store.root.resolve(), output)
 
 
 def _notes(store: ReadableStore, output: Path, base_url: str | None) -> Iterator[str]:
     """That pages lead out of their folder, where they do."""
     if base_url is not None or not isinstance(store, DirectoryStore):
         return
-    relative = os.path.relpath(store.root.resolve(), output)
+    relative = _way(store, output)
     if relative.startswith(os.pardir):
         yield (
             f"note: links lead out of the folder, to {relative}: serve or carry the folder that holds both, or give "

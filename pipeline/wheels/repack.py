@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipeline.digests import digest_of
+from pipeline.digests import file_digest
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.files import STAMP
 from pipeline.records.repack import RepackRecord, StrippedLibrary
 from pipeline.wheels import deflating, sbom
-from pipeline.wheels.archive import Archive, Member, open_file
+from pipeline.wheels.archive import Archive, Member
 from pipeline.wheels.checks.code import held_code, parsed, wanted_code
 from pipeline.wheels.checks.members import check_members
 from pipeline.wheels.checks.record import check_record
@@ -26,7 +26,6 @@ from pipeline.wheels.names import WheelName
 from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.record import read_record
 from pipeline.wheels.renaming import Renaming, metadata_as, saying, wheel_file_as, with_platform, with_version
-from pipeline.wheels.sources import FileSource, blocks
 from pipeline.wheels.stripping import Stripped, find_strip, has_debug, strip_debug
 from pipeline.wheels.writer import LARGE, Copied, Item, of_bytes, of_file, of_member, write_wheel
 
@@ -104,15 +103,12 @@ def repack(
             level=deflating.DEFAULT_LEVEL if level is None else level, large=large,
             late=late,
         )  # fmt: skip
-        with open_file(path) as file:
-            made = FileSource(file)
-            return RepackRecord(
-                wheel=new.text, bytes=made.size, sha256=digest_of(blocks(made)).hex(), from_wheel=wheel.name,
-                from_bytes=archive.source.size, level=level, tool=deflating.tool(), excluded=left_out,
-                stripped=[StrippedLibrary(name=n, before=s.before, after=s.size) for n, s in sorted(stripped.items())],
-                rewritten=sorted(texts), says_old=says_old,
-                sbom=f"{info}{sbom.FILE}" if billed else None,
-            )  # fmt: skip
+        return RepackRecord(
+            wheel=new.text, bytes=path.stat().st_size, sha256=file_digest(path), from_wheel=wheel.name,
+            from_bytes=archive.source.size, level=level, tool=deflating.tool(), excluded=left_out,
+            stripped=[StrippedLibrary(name=n, before=s.before, after=s.size) for n, s in sorted(stripped.items())],
+            rewritten=sorted(texts), says_old=says_old, sbom=f"{info}{sbom.FILE}" if billed else None,
+        )  # fmt: skip
 
 
 def name_of(wheel: str, changes: Changes) -> WheelName:
