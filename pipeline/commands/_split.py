@@ -14,7 +14,6 @@ from pipeline.declaration.model import Package
 from pipeline.errors import UsageError
 from pipeline.plan import channels, make_plan
 from pipeline.records.build import BuildRecord
-from pipeline.records.files import STAMP
 from pipeline.records.plan import Cell
 from pipeline.records.split import SplitPart
 from pipeline.records.stamp import WheelStamp
@@ -22,6 +21,7 @@ from pipeline.targets import parse_target
 from pipeline.wheels.archive import Archive
 from pipeline.wheels.names import WheelName, architecture
 from pipeline.wheels.split import Part
+from pipeline.wheels.stamped import stamp_of
 
 
 def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:
@@ -85,8 +85,7 @@ def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None
 
 def _stamp(wheel: Path) -> WheelStamp | None:
     with Archive.open(wheel) as archive:
-        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
-        return WheelStamp.model_validate_json(archive.read(member)) if member else None
+        return stamp_of(archive)
 
 
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
-from pydantic import ValidationError
 
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.base import write_atomically
@@ -24,6 +23,7 @@ from pipeline.wheels.archive import Archive
 from pipeline.wheels.contents import examine
 from pipeline.wheels.deflating import DEFAULT_LEVEL
 from pipeline.wheels.names import WheelName, architecture, escaped
+from pipeline.wheels.stamped import stamp_of
 from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel
 
 NULL = "null"  # the label of the wheel for machines that no other one suits
@@ -69,11 +69,7 @@ def make_variants(wheels: Sequence[Path], out_dir: Path) -> list[Path]:
 def _source(path: Path) -> _Source:
     name = WheelName.parse(path.name)
     with Archive.open(path) as archive:
-        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
-        try:
-            stamp = WheelStamp.model_validate_json(archive.read(member)) if member else None
-        except ValidationError:
-            stamp = None
+        stamp = stamp_of(archive)
     if stamp is None:
         raise UsageError(
             f"{path.name} does not say what GPUs it is for: it has no {STAMP}", where=str(path),

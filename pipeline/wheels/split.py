@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from pipeline.errors import UsageError, VerificationError
 from pipeline.records.base import atomic_file
 from pipeline.records.files import STAMP
@@ -29,6 +27,7 @@ from pipeline.wheels.pack import SIGNATURES
 from pipeline.wheels.renaming import Renaming, metadata_as
 from pipeline.wheels.sbom import bill_item
 from pipeline.wheels.sources import BLOCK, Source
+from pipeline.wheels.stamped import stamp_of
 from pipeline.wheels.thinning import thin
 from pipeline.wheels.writer import Copied, Item, of_bytes, write_wheel
 
@@ -222,7 +221,7 @@ def _written(
         thinned=sorted(thinned), emptied=sorted(emptied), dropped=sorted(dropped),
     )  # fmt: skip
     metadata = metadata_as(archive, part.stamp.distribution, part.stamp.version)
-    if part.wheel == archive.name and not (thinned or dropped or rewritten) and _stamped(archive, folder) == part.stamp:
+    if part.wheel == archive.name and not (thinned or dropped or rewritten) and stamp_of(archive) == part.stamp:
         _copy(archive.source, path)
         return done.model_copy(update={"bytes": path.stat().st_size, "emptied": []})
     items += [
@@ -256,14 +255,6 @@ def _thinned(archive: Archive, member: Member, name: str, part: Part) -> Item:
         yield from (bytes(view[start : start + PIECE]) for start in range(0, len(view), PIECE))
 
     return Item(name, member.size, pieces, bool(member.mode & 0o100))
-
-
-def _stamped(archive: Archive, folder: str) -> WheelStamp | None:
-    member = archive.by_name.get(f"{folder}/{STAMP}")
-    try:
-        return WheelStamp.model_validate_json(archive.read(member)) if member else None
-    except ValidationError:
-        return None  # it gets one that is
 
 
 def _copy(source: Source, path: Path) -> None:
