@@ -24,9 +24,9 @@ from pathlib import Path
 import nox
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE / "pipeline"))
 
-from pipeline.sessions import register  # noqa: E402 - the checkout's own package
+from fatwheel.sessions import register  # noqa: E402 - the checkout's own package
 
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["tests"]

@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "pipeline")]
 
-from pipeline.index import make_index  # noqa: E402 - the checkout's own
-from pipeline.stores import open_store  # noqa: E402
+from fatwheel.index import make_index  # noqa: E402 - the checkout's own
+from fatwheel.stores import open_store  # noqa: E402
 from tests.integration.hosts import hosts  # noqa: E402
-from tests.unit.index.shelf import Shelf  # noqa: E402
+from tests.unit.index.assets import Shelf  # noqa: E402
 
 
 def main() -> None:

@@ -15,8 +15,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pipeline"))
 
-from pipeline.records.release import ReleaseRecord
+from fatwheel.records.release import ReleaseRecord
 from tests.fake_github.clock import START, VirtualClock
 from tests.fake_github.faults import ASSET_FAULTS, RELEASE_FAULTS, UPLOAD_FAULTS, Fault
 from tests.fake_github.kills import really, survive

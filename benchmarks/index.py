@@ -52,7 +52,7 @@ def main() -> None:
 
 def ours(place: Path, rounds: int, how: str) -> None:
     store, out = f"dir:{place / 'store'}", str(place / "index")
-    command = [sys.executable, "-m", "pipeline", "index", "--store", store, "-o", out]
+    command = [sys.executable, "-m", "fatwheel", "index", "--store", store, "-o", out]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env |= {"FATWHEEL_CACHE": str(place / "cache"), "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
 

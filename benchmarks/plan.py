@@ -35,8 +35,8 @@ def main() -> None:
         environment["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "bytecode")
         commands = {
             "import yaml": ["-c", "import yaml"],
-            "--help": ["-m", "pipeline", "--help"],
-            "plan --json": ["-m", "pipeline", "plan", "--matrix", str(matrix), "--json"],
+            "--help": ["-m", "fatwheel", "--help"],
+            "plan --json": ["-m", "fatwheel", "plan", "--matrix", str(matrix), "--json"],
         }
         cells = json.loads(output(environment, *commands["plan --json"]))["cells"]
         took = best(rounds, environment, commands)

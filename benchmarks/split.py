@@ -66,8 +66,8 @@ def build(matrix: Path, cell: str, out: Path, cache: str) -> None:
 
 
 def fatwheel(*arguments: str) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-m", "pipeline", *arguments], env=environment, check=True, capture_output=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "pipeline")}
+    subprocess.run([sys.executable, "-m", "fatwheel", *arguments], env=environment, check=True, capture_output=True)
 
 
 def sizes(apart: Path, together: Path) -> None:

@@ -19,8 +19,8 @@ TOKEN = "secret-token"
 UPLOADER = """
 import json, os, resource, sys, time
 from pathlib import Path
-from pipeline.stores.body import Body
-from pipeline.stores.github import open_github
+from fatwheel.stores.body import Body
+from fatwheel.stores.github import open_github
 store = open_github("octo/wheels", os.environ)
 (release,) = store.find("v1")
 idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -56,7 +56,11 @@ def main() -> None:
 
 
 def measure(site: dict[str, str], file: Path, size: int, rounds: int) -> None:
-    environment = os.environ | {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": site["api"], "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {
+        "GITHUB_TOKEN": TOKEN,
+        "GITHUB_API_URL": site["api"],
+        "PYTHONPATH": str(ROOT / "pipeline"),
+    }
     control(site, "release", {"tag": "v1", "draft": False})
     (release,) = json.loads(curl(f"{site['api']}/_fake/state"))
     target = release["upload_url"].split("{")[0]

@@ -22,9 +22,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "pipeline")]
 
-from pipeline.wheels.inventory import read_inventory  # noqa: E402 - the checkout's own
+from fatwheel.wheels.reading.inventory import read_inventory  # noqa: E402 - the checkout's own
 
 CUOBJDUMP = "nvidia-cuda-cuobjdump==13.5.37"
 WHEELS = ("nvidia-cusparselt-cu13==0.10.0", "nvidia-nccl-cu13==2.32.3")
@@ -149,12 +149,12 @@ def made(folder: Path) -> int:
 
 def output(*arguments: str) -> str:
     """What `fatwheel` prints. In a process of its own, since memory that is had here counts for those started later."""
-    command = [sys.executable, "-m", "pipeline", *arguments]
+    command = [sys.executable, "-m", "fatwheel", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def fatwheel(*arguments: str, check: bool = True) -> Took:
-    return run([sys.executable, "-m", "pipeline", *arguments], check=check)
+    return run([sys.executable, "-m", "fatwheel", *arguments], check=check)
 
 
 def run(command: list[str], *, check: bool = True) -> Took:

@@ -4,18 +4,18 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "pipeline")]
 
 import generate  # noqa: E402 - beside this file
 
-import pipeline  # noqa: E402 - the checkout's own
+import fatwheel  # noqa: E402 - the checkout's own
 
 generate.write(HERE / "reference")
 
 project = "fatwheel"
 author = "the fatwheel contributors"
 copyright = "the fatwheel contributors"  # noqa: A001 - Sphinx's name
-version = release = pipeline.__version__
+version = release = fatwheel.__version__
 
 extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}

@@ -18,12 +18,12 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-import pipeline.records
-from pipeline import errors
-from pipeline.__main__ import VERBS
-from pipeline.declaration.schema import schema as json_schema
-from pipeline.records.base import Record
-from pipeline.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_targets, render, toolkits
+import fatwheel.records
+from fatwheel import errors
+from fatwheel.__main__ import VERBS
+from fatwheel.declaration.schema import schema as json_schema
+from fatwheel.records.base import Record
+from fatwheel.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_targets, render, toolkits
 
 _MATRIX = """\
 Every key, from the model that checks it. `fatwheel check` reports all mistakes of a file at once, each with its line
@@ -49,7 +49,7 @@ fatwheel asks; [what covers what](../explanation/covers.md) explains it.
 _FILES = {
     "BuildRecord": "`X.whl.build.json`, beside each wheel",
     "SmokeRecord": "`X.whl.smoke.json`, beside each wheel that was tried",
-    "WheelStamp": "`*.dist-info/fatwheel.json`, in each wheel",
+    "EmbeddedMetadata": "`*.dist-info/fatwheel.json`, in each wheel",
     "Manifest": "`manifest.json`, in each release",
     "Plan": "`fatwheel plan --json`",
     "PlanDiff": "`fatwheel plan --diff REV --json`",
@@ -204,7 +204,7 @@ def commands_page() -> str:
         table(["command", ""], [(f"[`{verb}`](#{verb})", summary) for verb, summary in VERBS.items()]),
     ]
     for verb, summary in VERBS.items():
-        command: click.Command = importlib.import_module(f"pipeline.commands.{verb}").command
+        command: click.Command = importlib.import_module(f"fatwheel.commands.{verb}").command
         parts.append(_command(verb, summary, command))
     return "\n".join(parts)
 
@@ -241,8 +241,8 @@ def _told(option: click.Option, context: click.Context) -> tuple[str, str]:
 def records_page() -> str:
     """Every record, with the file or the option that gives it."""
     found: list[type] = []
-    for module in pkgutil.iter_modules(pipeline.records.__path__):
-        loaded = importlib.import_module(f"pipeline.records.{module.name}")
+    for module in pkgutil.iter_modules(fatwheel.records.__path__):
+        loaded = importlib.import_module(f"fatwheel.records.{module.name}")
         found += [
             one
             for one in vars(loaded).values()

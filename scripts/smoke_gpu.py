@@ -4,7 +4,7 @@
 
 Each fat binary is loaded by itself, from the file, so that nothing depends on what the package exports: all kernels in
 it must load on the device, or the driver must say that it holds none for it (error 209). Runs on the GPU machine:
-standard library only, Python 3.9 or later. Judging is left to `pipeline.smoke`.
+standard library only, Python 3.9 or later. Judging is left to `fatwheel.smoke`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -I smoke_import.py DISTRIBUTION MODULE...
 
-Runs in the environment under test: standard library only, Python 3.9 or later. Judging is left to `pipeline.smoke`.
+Runs in the environment under test: standard library only, Python 3.9 or later. Judging is left to `fatwheel.smoke`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def homes(root: Path, names: set[str]) -> dict[str, str]:
 
 
 def look(name: str, modules: list[str]) -> dict[str, Any]:
-    """Everything that `pipeline.smoke` asks for."""
+    """Everything that `fatwheel.smoke` asks for."""
     distribution = metadata.distribution(name)
     own = libraries(distribution)
     program = loader() if own else None

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parents[1] / "pipeline"))
 
 from PIL import Image  # noqa: E402
 from playwright.sync_api import Browser, Route, sync_playwright  # noqa: E402
 
-from pipeline.index.station import index_files  # noqa: E402 - the checkout's own
-from pipeline.records.index import Index, IndexedFile, Missing, NotPublished, Proof  # noqa: E402
+from fatwheel.index.make_index import index_files  # noqa: E402 - the checkout's own
+from fatwheel.records.index import Index, IndexedFile, Missing, NotPublished, Proof  # noqa: E402
 
 SITE = "https://wheels.example.org/"
 FAMILIES = {

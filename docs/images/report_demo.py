@@ -14,7 +14,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parents[1] / "pipeline"))
 
 from tests.unit.report.samples import AUGUST, GIB, MIB, TARGETS, cell, put_release  # noqa: E402 - the checkout's own
 
@@ -28,7 +28,7 @@ def main() -> None:
         place = Path(folder)
         fill(place / "store")
         page = place / "page"
-        command = [sys.executable, "-m", "pipeline", "report", "--store", f"dir:{place / 'store'}", "-o", str(page)]
+        command = [sys.executable, "-m", "fatwheel", "report", "--store", f"dir:{place / 'store'}", "-o", str(page)]
         subprocess.run(command, cwd=HERE.parents[1], check=False, capture_output=True)
         for name, size in (("report", "1200,1180"), ("report-phone", "390,1180")):
             subprocess.run(

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipeline.records.release import ReleaseRecord
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.station import release
-from pipeline.stores.github.requests import Requests
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.stores.github.requests import Requests
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.server import Site
 from tests.fake_github.workshop import check_server, make_files, open_site, run, the_release
@@ -84,7 +84,7 @@ def really(folder: Path, at: int) -> bool:
         where: dict[str, Any] = {
             "cwd": Path(__file__).parents[2], "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
         }  # fmt: skip
-        command = [sys.executable, "-m", "pipeline", "release", "--json"]
+        command = [sys.executable, "-m", "fatwheel", "release", "--json"]
         asked = ["--store", "github:octo/wheels", "--tag", "v1", "--record", str(place), *map(str, files)]
         process = subprocess.Popen([*command, *asked], **where)
 

@@ -6,12 +6,12 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pipeline.records.release import ReleaseRecord
-from pipeline.release.request import Progress, ReleaseRequest
-from pipeline.release.station import release
-from pipeline.stores.github import GitHubStore, open_github
-from pipeline.stores.guard import UploadLimits
-from pipeline.stores.patience import Policy
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ProgressListener, ReleaseRequest
+from fatwheel.stores.github import GitHubStore, open_github
+from fatwheel.stores.retry import RetryPolicy
+from fatwheel.stores.upload_timeout import UploadLimits
 from tests.fake_github.server import Site
 from tests.fake_github.state import UPLOADED, Release
 
@@ -37,7 +37,7 @@ def open_site(site: Site, token: str = "secret-token") -> GitHubStore:
 
 
 def run(
-    site: Site, *files: Path, policy: Policy | None = None, progress: Progress | None = None, **asked: Any
+    site: Site, *files: Path, policy: RetryPolicy | None = None, progress: ProgressListener | None = None, **asked: Any
 ) -> ReleaseRecord:
     request = ReleaseRequest(tag=asked.pop("tag", "v1"), files=files, **asked)
     return release(open_site(site), request, policy=policy, clock=site.clock, progress=progress)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.__main__ import run as fatwheel
-from pipeline.workflows.pins import shipped
+from fatwheel.__main__ import run as fatwheel
+from fatwheel.workflows.pins import shipped
 from tests.fake_github.server import Site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ REPLACED = {
     "actions/checkout": "checkout", "actions/setup-python": "setup-python", "actions/attest": "attest",
     "actions/upload-artifact": "upload-artifact", "actions/download-artifact": "download-artifact",
 }  # fmt: skip
-NOXFILE = '"""Sessions from fatwheel."""\n\nfrom pipeline.sessions import register\n\nregister()\n'
+NOXFILE = '"""Sessions from fatwheel."""\n\nfrom fatwheel.sessions import register\n\nregister()\n'
 REPOSITORY, INDEX = "octo/minikernels", "octo/index"
 WORKFLOWS = f"""
 workflows:

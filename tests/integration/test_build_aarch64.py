@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.job import Tuning
-from pipeline.build.station import build_cell, can_build
-from pipeline.declaration import load
-from pipeline.errors import BuildError
-from pipeline.plan import cell
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.sources import BytesSource
+from fatwheel.building.build_cell import build_cell, can_build
+from fatwheel.building.job import BuildOverrides
+from fatwheel.declaration import load
+from fatwheel.errors import BuildError
+from fatwheel.plan import cell
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 
@@ -34,7 +34,7 @@ def built(tmp_path_factory):
     if reason:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("aarch64")
-    record = build_cell(declaration, wanted, folder, modules=["softmax"], tuning=Tuning(cache="off"))
+    record = build_cell(declaration, wanted, folder, modules=["softmax"], tuning=BuildOverrides(cache="off"))
     return folder / record.wheel, record
 
 

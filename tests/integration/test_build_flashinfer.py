@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.station import build_cell, can_build
-from pipeline.declaration import load
-from pipeline.errors import BuildError
-from pipeline.plan import cell
-from pipeline.wheels.inventory import read_inventory
+from fatwheel.building.build_cell import build_cell, can_build
+from fatwheel.declaration import load
+from fatwheel.errors import BuildError
+from fatwheel.plan import cell
+from fatwheel.wheels.reading.inventory import read_inventory
 
 # One worker: the build environment, a gigabyte with PyTorch in it, is made once.
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("flashinfer")]

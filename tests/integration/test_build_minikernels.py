@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.job import Tuning
-from pipeline.build.station import build_cell, can_build
-from pipeline.declaration import load
-from pipeline.plan import cell
-from pipeline.records.build import BuildRecord
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.expected import expected_of
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.sources import BytesSource
-from pipeline.wheels.verify import verify
+from fatwheel.building.build_cell import build_cell, can_build
+from fatwheel.building.job import BuildOverrides
+from fatwheel.declaration import load
+from fatwheel.plan import cell
+from fatwheel.records.build import BuildRecord
+from fatwheel.wheels.checks.expected import expected_of
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.reading.inventory import read_inventory
+from fatwheel.wheels.verify import verify
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 
@@ -31,7 +31,7 @@ def test_a_cell_is_built(tmp_path, toolchain):
     if reason:
         pytest.skip(reason)
     record = build_cell(
-        declaration, wanted, tmp_path, toolchain=toolchain, modules=["softmax"], tuning=Tuning(cache="off")
+        declaration, wanted, tmp_path, toolchain=toolchain, modules=["softmax"], tuning=BuildOverrides(cache="off")
     )
     wheel = tmp_path / record.wheel
     assert BuildRecord.read(tmp_path / f"{record.wheel}.build.json") == record
@@ -50,7 +50,7 @@ def test_a_kernel_that_does_not_compile_is_told_in_the_compilers_words(tmp_path,
     wanted = cell(declaration, CELL)
     if can_build(declaration, wanted):
         pytest.skip(str(can_build(declaration, wanted)))
-    from pipeline.errors import BuildError
+    from fatwheel.errors import BuildError
 
     monkeypatch.setenv("NVCC_PREPEND_FLAGS", "-DM_PI=error -include no_such_header.h")
     with pytest.raises(BuildError, match=r"no_such_header\.h") as caught:

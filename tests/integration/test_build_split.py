@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.build.station import can_build
-from pipeline.declaration import load
-from pipeline.plan import cell, make_plan
-from pipeline.records.build import BuildRecord
-from pipeline.wheels.expected import expected_of
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.verify import verify
+from fatwheel.__main__ import run
+from fatwheel.building.build_cell import can_build
+from fatwheel.declaration import load
+from fatwheel.plan import cell, make_plan
+from fatwheel.records.build import BuildRecord
+from fatwheel.wheels.checks.expected import expected_of
+from fatwheel.wheels.reading.inventory import read_inventory
+from fatwheel.wheels.verify import verify
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 

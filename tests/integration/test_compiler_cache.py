@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.job import Tuning
-from pipeline.build.station import build_cell
-from tests.unit.build.samples import environment, program, pure
+from fatwheel.building.build_cell import build_cell
+from fatwheel.building.job import BuildOverrides
+from tests.unit.building.samples import environment, program, pure
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +36,7 @@ def build(tmp_path, cache="auto", script=SCRIPT, out="dist", **environ):
     said = []
     record = build_cell(
         declaration, planned, tmp_path / out, environ=environment(tmp_path / "cache", **environ), notify=said.append,
-        tuning=Tuning(cache=cache),
+        tuning=BuildOverrides(cache=cache),
     )  # fmt: skip
     return record, said
 
@@ -117,7 +117,7 @@ esac
 
 
 def test_a_compiler_that_fails_is_the_compilers_own_failure(tmp_path):
-    from pipeline.errors import BuildError
+    from fatwheel.errors import BuildError
 
     text = 'case "$1" in --show-stats) echo "{}";; --*) ;; *) shift; exit 1;; esac'
     broken = program(tmp_path / "bin" / "sccache", text)
@@ -146,7 +146,7 @@ def test_a_shared_cache_on_s3(tmp_path):
 
 
 def test_no_server_stays_of_a_build_that_is_ended(tmp_path):
-    from pipeline.errors import BuildTimeout
+    from fatwheel.errors import BuildTimeout
 
     if shutil.which("sccache") is None:
         pytest.skip("there is no sccache on PATH")
@@ -154,7 +154,7 @@ def test_no_server_stays_of_a_build_that_is_ended(tmp_path):
     with pytest.raises(BuildTimeout) as caught:
         build_cell(
             declaration, planned, tmp_path / "dist", environ=environment(tmp_path / "cache"), notify=lambda _: None,
-            tuning=Tuning(silence=1.0),
+            tuning=BuildOverrides(silence=1.0),
         )  # fmt: skip
     where = str(caught.value.remedy).partition("diagnostics: ")[2].partition(";")[0]
     assert "Compile requests" in Path(where).read_text()

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.engine import Choice
-from pipeline.build.job import Tuning
-from pipeline.build.station import build_cell, can_build
-from pipeline.declaration import load
-from pipeline.errors import BuildError, BuildTimeout
-from pipeline.plan import cell
+from fatwheel.building.build_cell import build_cell, can_build
+from fatwheel.building.engine import EngineOptions
+from fatwheel.building.job import BuildOverrides
+from fatwheel.declaration import load
+from fatwheel.errors import BuildError, BuildTimeout
+from fatwheel.plan import cell
 from tests.integration.containers import IMAGE, NoPodman, settings, volumes
-from tests.unit.build.samples import GOOD_TREE, environment, pure
+from tests.unit.building.samples import GOOD_TREE, environment, pure
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("podman")]
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minikernels" / "matrix.yaml"
-PODMAN = Choice("podman", image=IMAGE, network="host", volumes=volumes())
+PODMAN = EngineOptions("podman", image=IMAGE, network="host", volumes=volumes())
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_a_cell_comes_out_of_a_container_as_it_does_of_the_host(tmp_path, enviro
         pytest.skip(reason)
     made = {
         name: build_cell(declaration, wanted, tmp_path / name, engine=engine, toolchain="system", modules=["softmax"],
-                         environ=environ, tuning=Tuning(cache="off"))
+                         environ=environ, tuning=BuildOverrides(cache="off"))
         for name, engine in (("inside", PODMAN), ("outside", "host"))
     }  # fmt: skip
     inside = made["inside"]
@@ -112,7 +112,7 @@ def test_a_command_that_is_killed_in_there_says_so(tmp_path, environ):
 def test_silence_in_there_is_ended_with_a_look_at_its_processes(tmp_path, environ):
     script = "import subprocess\nprint('linking', flush=True)\nsubprocess.run(['sleep', '301'])"
     with pytest.raises(BuildTimeout, match="has printed nothing for") as caught:
-        inside(tmp_path, environ, script, tuning=Tuning(silence=2.0))
+        inside(tmp_path, environ, script, tuning=BuildOverrides(silence=2.0))
     diagnostics = Path(str(caught.value.remedy).partition("diagnostics: ")[2].partition(";")[0]).read_text()
     assert "sleep 301" in diagnostics
     assert "linking" in diagnostics
@@ -131,7 +131,7 @@ def test_nothing_stays_when_fatwheel_is_ended(tmp_path, environ, number):
         tmp_path / "project",
         f"import time\npathlib.Path({str(tmp_path)!r}, 'project', 'ready').touch()\ntime.sleep(300)",
     )
-    command = [sys.executable, "-m", "pipeline", "build", "demo", "--matrix", str(tmp_path / "project" / "matrix.yaml"),
+    command = [sys.executable, "-m", "fatwheel", "build", "demo", "--matrix", str(tmp_path / "project" / "matrix.yaml"),
                "-o", str(tmp_path / "dist"), "--engine", "podman", "--image", IMAGE, "--network", "host"]  # fmt: skip
     for volume in volumes():
         command += ["--volume", volume]

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.records.index import Index
-from tests.unit.index.shelf import Shelf
+from fatwheel.records.index import Index
+from tests.unit.index.assets import Shelf
 
 pytestmark = pytest.mark.integration
 
 # Every change of what a reader sees goes through one of these.
 KILLED = """
 import os, pathlib, signal, sys
-from pipeline.index import make_index, trees
-from pipeline.stores import open_store
+from fatwheel.index import make_index, trees
+from fatwheel.stores import open_store
 left = int(sys.argv[3])
 
 def counted(real):

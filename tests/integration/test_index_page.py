@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.unit.index.shelf import Shelf
+from tests.unit.index.assets import Shelf
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("chromium")]
 

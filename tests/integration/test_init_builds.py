@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.build.station import can_build
-from pipeline.declaration import load
-from pipeline.plan import cell
+from fatwheel.__main__ import run
+from fatwheel.building.build_cell import can_build
+from fatwheel.declaration import load
+from fatwheel.plan import cell
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 

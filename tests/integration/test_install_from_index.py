@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.unit.index.shelf import Shelf, make_wheel
+from tests.unit.index.assets import Shelf, make_wheel
 
 pytestmark = pytest.mark.integration
 

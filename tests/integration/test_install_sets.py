@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.hosts import hosts
-from tests.unit.index.shelf import Shelf
+from tests.unit.index.assets import Shelf
 
 pytestmark = pytest.mark.integration
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.targets import parse_target
-from pipeline.wheels.elf import Elf, read_elf
-from pipeline.wheels.fatbin import SECTIONS, Entry, read_containers
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.pack import pack
-from pipeline.wheels.sources import FileSource
-from pipeline.wheels.verify import Expected, verify
+from fatwheel.__main__ import run
+from fatwheel.targets import parse_target
+from fatwheel.wheels.formats.elf import Elf, read_elf
+from fatwheel.wheels.formats.fatbin import SECTIONS, Entry, read_containers
+from fatwheel.wheels.io.sources import FileSource
+from fatwheel.wheels.making.pack import pack
+from fatwheel.wheels.reading.inventory import read_inventory
+from fatwheel.wheels.verify import Expected, verify
 from tests.unit.wheels.synthetic import stamp
 
 pytestmark = pytest.mark.integration

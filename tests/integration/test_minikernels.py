@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.sources import BytesSource
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.stores.patience import Policy
+from fatwheel.stores.retry import RetryPolicy
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import ASSET_FAULTS, JSON_FAULTS, RELEASE_FAULTS, UPLOAD_FAULTS, Fault
 from tests.fake_github.server import Site
@@ -49,7 +49,7 @@ def test_a_fault_on_the_second_attempt_is_no_worse(files: list[Path], kind: str)
 
 @pytest.mark.parametrize("kind", [k for k in UPLOAD_FAULTS if k not in LANDS | {"null-digest", "redirect"}])
 def test_a_fault_that_stays_fails_its_asset_alone(files: list[Path], kind: str) -> None:
-    policy = Policy(attempts=2) if kind.startswith("stall") else None  # they cost real time
+    policy = RetryPolicy(attempts=2) if kind.startswith("stall") else None  # they cost real time
     with Site(clock=VirtualClock(), faults=[Fault(kind, "b-1.bin", times=0, seconds=2)]) as site:
         record = run(site, *files, policy=policy)
         check_server(site, record, files)

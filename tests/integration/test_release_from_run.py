@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import ReleaseRefused
-from pipeline.records.manifest import Manifest
-from pipeline.release.archive import members
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.sources import read_metadata
-from pipeline.release.station import release
-from pipeline.stores.artifacts import WorkflowRun, open_run
-from pipeline.stores.directory import DirectoryStore
-from pipeline.stores.patience import Policy
+from fatwheel.errors import ReleaseRefused
+from fatwheel.records.manifest import Manifest
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.release.sources import read_metadata
+from fatwheel.release.zip_members import members
+from fatwheel.stores.artifacts import WorkflowRun, open_run
+from fatwheel.stores.directory import DirectoryStore
+from fatwheel.stores.retry import RetryPolicy
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site
@@ -154,7 +154,7 @@ def test_no_more_artifacts_are_on_the_disk_than_are_on_their_way(
                 nonlocal most
                 most = max(most, len(list(spool.iterdir())))
 
-        record = run(site, run=source(site), progress=Watch(), policy=Policy(workers=2))  # type: ignore[arg-type]
+        record = run(site, run=source(site), progress=Watch(), policy=RetryPolicy(workers=2))  # type: ignore[arg-type]
         assert record.published
         assert 1 <= most <= 2
         assert list(spool.iterdir()) == []
@@ -309,9 +309,9 @@ def test_what_is_too_large_goes_elsewhere_out_of_an_artifact_too(wheels: list[Pa
 
 
 def test_a_refused_release_takes_no_more_artifacts(wheels: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.release.from_run.SMALL", 0)  # nothing is looked through beforehand
+    monkeypatch.setattr("fatwheel.release.run_artifacts.SMALL", 0)  # nothing is looked through beforehand
     with Site(clock=VirtualClock(), faults=[Fault("401", times=0)]) as site:
         upload_artifacts(site, wheels)
-        record = run(site, plan=make_plan(), run=source(site), policy=Policy(workers=1))
+        record = run(site, plan=make_plan(), run=source(site), policy=RetryPolicy(workers=1))
         assert not any(asset.live for asset in record.assets)
         assert len([entry for entry in site.state.log if entry["route"] == "artifact"]) == 1

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import ReleaseRefused
-from pipeline.records.manifest import Manifest
-from pipeline.records.release import ReleaseRecord
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.station import release
-from pipeline.stores.failure import StoreFailure
-from pipeline.stores.patience import Policy
+from fatwheel.errors import ReleaseRefused
+from fatwheel.records.manifest import Manifest
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.stores.retry import RetryPolicy
+from fatwheel.stores.store_errors import StoreFailure
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site
@@ -79,7 +79,7 @@ def test_the_pace_stays_below_githubs_own_limits(tmp_path: Path) -> None:
     files = make_files(tmp_path / "dist", {f"f{n:03}.bin": 100 for n in range(300)})
     with site(limits={"minute": 80, "hour": 500}) as fake:
         # One worker: on a virtual clock another's sleep would make a request late that is on its way.
-        assert run(fake, *files, policy=Policy(workers=1)).published
+        assert run(fake, *files, policy=RetryPolicy(workers=1)).published
         assert fake.limiter.refused == 0
 
 
@@ -330,7 +330,7 @@ def test_a_killed_run_resumes_from_its_record(tmp_path: Path) -> None:
     with Site() as fake:
         environment = os.environ | {"GITHUB_TOKEN": "secret-token", "GITHUB_API_URL": fake.api_url, "GITHUB_SHA": ""}
         environment.pop("GITHUB_ACTIONS", None)
-        command = [sys.executable, "-m", "pipeline", "release", "--json"]
+        command = [sys.executable, "-m", "fatwheel", "release", "--json"]
         asked = ["--store", "github:octo/wheels", "--tag", "v1", "--record", str(tmp_path / "run.json")]
         fake.slow = 1_500_000.0
         where = {"cwd": Path.cwd(), "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -385,7 +385,7 @@ def test_ctrl_c_ends_soon_and_keeps_what_is_there(tmp_path: Path) -> None:
         environment = os.environ | {"GITHUB_TOKEN": "secret-token", "GITHUB_API_URL": fake.api_url}
         asked = ["--store", "github:octo/wheels", "--tag", "v1", "--record", str(tmp_path / "run.json")]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", "release", *asked, *map(str, files)],
+            [sys.executable, "-m", "fatwheel", "release", *asked, *map(str, files)],
             cwd=Path.cwd(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         until = time.monotonic() + 60

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import ReleaseRefused, UsageError
-from pipeline.records.release import ReleaseRecord
-from pipeline.release.notes import BEGIN, END, merged
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.retention import Keep, choose, remove
-from pipeline.release.standing import Inspector
-from pipeline.release.station import release
-from pipeline.stores.directory import DirectoryStore
-from pipeline.stores.failure import Kind, StoreFailure
-from pipeline.stores.github import open_github
-from pipeline.stores.guard import UploadLimits
-from pipeline.stores.patience import Policy
+from fatwheel.errors import ReleaseRefused, UsageError
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.inspection import Inspector
+from fatwheel.release.make_release import release
+from fatwheel.release.notes import BEGIN, END, merged
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.release.retention import RetentionPolicy, find_expired, remove
+from fatwheel.stores.directory import DirectoryStore
+from fatwheel.stores.github import open_github
+from fatwheel.stores.retry import RetryPolicy
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
+from fatwheel.stores.upload_timeout import UploadLimits
 from tests.fake_github.clock import START, VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site
@@ -227,7 +227,7 @@ def test_a_download_that_leads_nowhere_is_a_failure(files: list[Path], fault: st
         site.faults.add([Fault(fault, route="asset")])
         with pytest.raises(StoreFailure) as failure:
             b"".join(store.read(asset))
-        assert failure.value.kind in {Kind.ASSET, Kind.TRANSIENT}
+        assert failure.value.kind in {FailureKind.ASSET, FailureKind.TRANSIENT}
 
 
 def test_a_download_that_all_but_stalls_is_given_up(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_ctrl_c_does_not_wait_for_a_server_that_says_nothing(tmp_path: Path, fau
         environment = os.environ | {"GITHUB_TOKEN": "secret-token", "GITHUB_API_URL": site.api_url}
         asked = ["--store", "github:octo/wheels", "--tag", "v1", "--record", str(tmp_path / "run.json")]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", "release", *asked, *map(str, files)],
+            [sys.executable, "-m", "fatwheel", "release", *asked, *map(str, files)],
             cwd=Path.cwd(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         until = time.monotonic() + 60
@@ -359,7 +359,7 @@ def test_old_releases_go_with_their_tags_whatever_the_server_does() -> None:
             site.clock.sleep(86_400)
         inspector = Inspector(open_site(site), clock=site.clock)
         found = inspector.counter.patience().retrying()(inspector.store.releases)
-        pruning = choose(found, Keep("v{version}", 2, None), site.clock.wall())
+        pruning = find_expired(found, RetentionPolicy("v{version}", 2, None), site.clock.wall())
         assert [one.tag for one in pruning.going] == ["v3", "v2", "v1"]
         assert remove(inspector, pruning.going) == ["v2: the release is gone, its tag is not: 403 No"]
         assert {one.tag for one in site.state.releases.values()} == {"v5", "v4"}
@@ -368,4 +368,4 @@ def test_old_releases_go_with_their_tags_whatever_the_server_does() -> None:
 
 def test_the_limits_are_in_order() -> None:
     assert UploadLimits().reply <= UploadLimits().read <= UploadLimits().deadline
-    assert Policy().limited_wait <= Policy().longest_limited_wait
+    assert RetryPolicy().limited_wait <= RetryPolicy().longest_limited_wait

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run as fatwheel
-from pipeline.records.base import Record
-from pipeline.records.smoke import Check, SmokeRecord
+from fatwheel.__main__ import run as fatwheel
+from fatwheel.records.base import Record
+from fatwheel.records.smoke import Check, SmokeRecord
 from tests.fake_github.server import Site
 from tests.fake_github.workshop import open_site, outcomes, run
 from tests.unit.release.wheels import digest, make_cell, make_plan, make_wheel, record_build
@@ -72,7 +72,7 @@ def test_the_gpu_test_counts_beside_the_import_in_the_wheels_artifact(tmp_path, 
     with Site() as site:
         records = [(make_cell("sm9x").artifact, smoke(wheel)), (apart, smoke(wheel, gpu=gpu))]
         put(site, tmp_path / "dist", *records)
-        from pipeline.stores.artifacts import WorkflowRun
+        from fatwheel.stores.artifacts import WorkflowRun
 
         record = run(site, plan=make_plan(), run=WorkflowRun("octo/wheels", "77", open_site(site).requests))
         assert outcomes(record)[wheel.name] == outcome

@@ -43,7 +43,7 @@ def test_a_certificate_of_its_own_is_trusted_only_if_told(tmp_path: Path, truste
         if trusted:
             environment["SSL_CERT_FILE"] = str(tmp_path / "cert.pem")
         done = subprocess.run(
-            [sys.executable, "-m", "pipeline", "release", "--store", "github:octo/wheels", "--tag", "v1", "--json",
+            [sys.executable, "-m", "fatwheel", "release", "--store", "github:octo/wheels", "--tag", "v1", "--json",
              "--record", str(tmp_path / "r.json"), str(file)],
             env=environment, capture_output=True, text=True, check=False, cwd=Path.cwd(),
         )  # fmt: skip
@@ -82,7 +82,7 @@ def test_githubs_own_client_reads_what_was_released(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             return done.stdout
 
-        release = [sys.executable, "-m", "pipeline", "release", "--store", "github:octo/wheels", "--tag", "v1"]
+        release = [sys.executable, "-m", "fatwheel", "release", "--store", "github:octo/wheels", "--tag", "v1"]
         release += ["--record", str(tmp_path / "r.json")]
         call(ours, *release, *map(str, files))
         where = ("v1", "-R", f"{host}/octo/wheels")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.report.accounting import weigh
-from pipeline.wheels.inventory import read_inventory
+from fatwheel.report.accounting import weigh
+from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.records.manifest import Manifest, ManifestAsset
-from pipeline.report.history import read_history
-from pipeline.stores.failure import StoreFailure
+from fatwheel.records.manifest import Manifest, ManifestAsset
+from fatwheel.report.history import read_history
+from fatwheel.stores.store_errors import StoreFailure
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.declaration.model import Package
-from pipeline.records.plan import Cell
-from pipeline.records.smoke import SmokeRecord
-from pipeline.records.stamp import WheelStamp
-from pipeline.smoke import smoke_wheel
-from pipeline.wheels.pack import pack, placeholder
+from fatwheel.__main__ import run
+from fatwheel.declaration.model import Package
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.records.smoke import SmokeRecord
+from fatwheel.smoke import smoke_wheel
+from fatwheel.wheels.making.pack import pack, placeholder
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +36,7 @@ def cc():
 
 
 def stamp(**about):
-    return WheelStamp(
+    return EmbeddedMetadata(
         **{
             "distribution": "demo-kernels", "version": FULL, "cuda": "cu130", "toolkit": "13.0", "arch": MACHINE,
             "family": "sm9x", "targets": ["9.0a"], "covers": ["8.0", "9.0"], "commit": None,

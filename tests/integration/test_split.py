@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.fatbin import read_code
-from pipeline.wheels.pack import pack
-from pipeline.wheels.sources import BytesSource, Stretch
-from pipeline.wheels.thinning import thin
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.formats.fatbin import read_code
+from fatwheel.wheels.io.sources import BytesSource, RangeSource
+from fatwheel.wheels.making.fatbin_filter import thin
+from fatwheel.wheels.making.pack import pack
 
 pytestmark = pytest.mark.integration
 
@@ -69,7 +69,7 @@ def instructions(data: bytes) -> list[tuple[str, str, str]]:
     for one in read_code(source, read_elf(source)):
         for entry in one.entries:
             if entry.code == "sass":
-                cubin = Stretch(source, entry.payload, entry.stored)
+                cubin = RangeSource(source, entry.payload, entry.stored)
                 for section in read_elf(cubin).sections:
                     if section.name.startswith(".text."):
                         digest = hashlib.sha256(cubin.read(section.offset, section.size)).hexdigest()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.toolchain import resolve
-from pipeline.processes import run_group
-from pipeline.wheels.inventory import read_inventory
-from tests.unit.build.samples import cell, environment, fake_nvcc
+from fatwheel.building.toolchain import resolve
+from fatwheel.processes import run_group
+from fatwheel.wheels.reading.inventory import read_inventory
+from tests.unit.building.samples import cell, environment, fake_nvcc
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 
@@ -92,11 +92,11 @@ def test_a_toolkit_of_the_machine_is_used_where_it_fits(tmp_path):
 def test_an_interrupted_install_leaves_nothing_half_made(tmp_path):
     code = """
 import os, sys
-from pipeline.build.toolchain import resolve
+from fatwheel.building.toolchain import resolve
 from tests.integration.test_toolchain import here
 resolve("pypi", here(), environ=os.environ, notify=lambda line: print(line, flush=True))
 """
-    environ = environment(tmp_path / "cache", PYTHONPATH=Path(__file__).resolve().parents[2])
+    environ = environment(tmp_path / "cache", PYTHONPATH=Path(__file__).resolve().parents[2] / "pipeline")
     caller = subprocess.Popen(
         [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -11,12 +11,12 @@ import zipfile
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError
-from pipeline.index.variants import make_variants
-from pipeline.wheels.verify import verify
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError
+from fatwheel.wheels.making.variants import make_variants
+from fatwheel.wheels.verify import verify
 from tests.integration.hosts import hosts
-from tests.unit.index.shelf import Shelf, make_wheel
+from tests.unit.index.assets import Shelf, make_wheel
 
 pytestmark = pytest.mark.integration
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.wheels.names import WheelName
-from pipeline.wheels.pack import pack, placeholder, stamp_wheel
-from pipeline.wheels.repack import Changes, repack
+from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.making.pack import pack, placeholder, stamp_wheel
+from fatwheel.wheels.making.repack import Changes, repack
 from tests.unit.wheels.synthetic import VERSION, library, rezip, stamp
 
 pytestmark = pytest.mark.integration

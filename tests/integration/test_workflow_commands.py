@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.declaration import load
-from pipeline.plan import make_plan
-from pipeline.records.build import BuildRecord, Toolchain
-from pipeline.records.plan import Cell
-from pipeline.records.smoke import Check, SmokeRecord
+from fatwheel.__main__ import run
+from fatwheel.declaration import load
+from fatwheel.plan import make_plan
+from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.plan import Cell
+from fatwheel.records.smoke import Check, SmokeRecord
 from tests.fake_github.server import Site
 from tests.unit.release.wheels import digest, make_wheel
 from tests.unit.workflows.repositories import copied

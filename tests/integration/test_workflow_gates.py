@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.declaration import load
-from pipeline.workflows.setting import setting_of
-from pipeline.workflows.station import generated
+from fatwheel.declaration import load
+from fatwheel.workflows.context import context_of
+from fatwheel.workflows.generate import generated
 from tests.unit.workflows.repositories import ROOT, SETS, copied
 
 pytestmark = pytest.mark.integration
@@ -52,13 +52,13 @@ def repository(request, tmp_path_factory):
     shutil.rmtree(place / ".git")
     subprocess.run(["git", "init", "--quiet", str(place)], check=True)
     if request.param == "slots":
-        from pipeline.workflows.slots import SLOTS
+        from fatwheel.workflows.step_hooks import SLOTS
 
         (place / ".github/fatwheel").mkdir(parents=True)
         for slot in SLOTS:
             (place / f".github/fatwheel/{slot}.yml").write_text(SLOT)
     (place / ".github/workflows").mkdir(parents=True)
-    for file, text in generated(setting_of(load(matrix))).items():
+    for file, text in generated(context_of(load(matrix))).items():
         (place / ".github/workflows" / file).write_text(text)
     return place
 
@@ -106,9 +106,9 @@ def test_shellcheck_finds_nothing_in_the_scripts():
 
 
 def test_workflows_written_by_hand_have_the_same_pins():
-    from pipeline.workflows.newest import handwritten, repinned
-    from pipeline.workflows.pins import shipped
-    from pipeline.workflows.setting import MARK
+    from fatwheel.workflows.action_versions import handwritten, repinned
+    from fatwheel.workflows.context import MARK
+    from fatwheel.workflows.pins import shipped
 
     files = handwritten(ROOT / ".github", [f"# {MARK} "])
     assert [path.name for path in files] == ["ci.yml"]

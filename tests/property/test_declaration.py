@@ -8,10 +8,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.declaration.load import examine
-from pipeline.declaration.source import read_yaml
-from pipeline.errors import DeclarationError, UsageError
-from pipeline.plan import channels, every_problem, make_plan
+from fatwheel.declaration.load import examine
+from fatwheel.declaration.source import read_yaml
+from fatwheel.errors import DeclarationError, UsageError
+from fatwheel.plan import channels, every_problem, make_plan
 from tests.unit.declaration.bad_declarations import GOOD
 from tests.unit.plan.matrices import EXAMPLES, ROOT
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from pipeline.index.names import parse_name
-from pipeline.index.station import index_files
-from pipeline.records.index import Index, IndexedFile
+from fatwheel.index.make_index import index_files
+from fatwheel.index.names import parse_name
+from fatwheel.records.index import Index, IndexedFile
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "install_wheel.py"
 

@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 from packaging.version import Version
 
-from pipeline.declaration import parse
-from pipeline.declaration.schema import schema
-from pipeline.errors import DeclarationError
-from pipeline.plan import cell, channels, make_plan
-from pipeline.targets import TEGRA, Capability, loads, parse_target, toolkits
+from fatwheel.declaration import parse
+from fatwheel.declaration.schema import schema
+from fatwheel.errors import DeclarationError
+from fatwheel.plan import cell, channels, make_plan
+from fatwheel.targets import TEGRA, Capability, loads, parse_target, toolkits
 from tests.unit.plan.matrices import ROOT
 
 CHECKS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.station import release
-from pipeline.stores.directory import DirectoryStore
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.stores.directory import DirectoryStore
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.workshop import make_files
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import ReleaseRefused
+from fatwheel.errors import ReleaseRefused
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import ASSET_FAULTS, JSON_FAULTS, RELEASE_FAULTS, UPLOAD_FAULTS, Fault
 from tests.fake_github.server import Site

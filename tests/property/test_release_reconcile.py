@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.release.closing import as_wanted
-from pipeline.release.reconcile import Action, State, Step, Wanted, step
-from pipeline.stores.remote import STARTER, UPLOADED, RemoteAsset
+from fatwheel.release.manifest_assets import expected_asset
+from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, State, step
+from fatwheel.stores.remote import STARTER, UPLOADED, RemoteAsset
 
 NAMES = ["a.whl", "b.whl", "c.whl", "d.bin"]
 
 wanted_sets = st.dictionaries(st.sampled_from(NAMES), st.binary(min_size=1, max_size=3)).map(
-    lambda d: [as_wanted(name, data) for name, data in d.items()]
+    lambda d: [expected_asset(name, data) for name, data in d.items()]
 )
 
 
@@ -21,21 +21,23 @@ def stores(draw: st.DrawFn) -> list[RemoteAsset]:
     names = draw(st.sets(st.sampled_from([*NAMES, *(f"{n}.replacing" for n in NAMES), "foreign.txt"])))
     found = []
     for place, name in enumerate(sorted(names)):
-        content = as_wanted(name, draw(st.binary(min_size=1, max_size=3)))
+        content = expected_asset(name, draw(st.binary(min_size=1, max_size=3)))
         state = draw(st.sampled_from([UPLOADED, STARTER]))
         digest = content.digest if state == UPLOADED else None
         found.append(RemoteAsset(str(place), name, content.size, state, digest))
     return found
 
 
-def steps(wanted: list[Wanted], remote: list[RemoteAsset], *, may: bool) -> list[Step]:
+def steps(wanted: list[ExpectedAsset], remote: list[RemoteAsset], *, may: bool) -> list[PlannedAction]:
     """What a release does with each wanted asset, as it looks at what has its name and its temporary one."""
     held = {asset.name: asset for asset in remote}
     return [step(one, held.get(one.name), held.get(one.temporary), lambda _: may) for one in wanted]
 
 
 @given(wanted_sets, stores(), st.booleans())
-def test_a_step_follows_from_what_has_the_name(wanted: list[Wanted], remote: list[RemoteAsset], may: bool) -> None:
+def test_a_step_follows_from_what_has_the_name(
+    wanted: list[ExpectedAsset], remote: list[RemoteAsset], may: bool
+) -> None:
     held = {asset.name: asset for asset in remote}
     for one, chosen in zip(wanted, steps(wanted, remote, may=may), strict=True):
         there = held.get(one.name)
@@ -47,7 +49,7 @@ def test_a_step_follows_from_what_has_the_name(wanted: list[Wanted], remote: lis
 
 @given(wanted_sets, stores(), st.booleans())
 def test_what_is_whole_is_removed_only_where_it_may_be(
-    wanted: list[Wanted], remote: list[RemoteAsset], may: bool
+    wanted: list[ExpectedAsset], remote: list[RemoteAsset], may: bool
 ) -> None:
     for chosen in steps(wanted, remote, may=may):
         if chosen.state is State.IDENTICAL:
@@ -57,7 +59,7 @@ def test_what_is_whole_is_removed_only_where_it_may_be(
 
 
 @given(wanted_sets, stores())
-def test_doing_the_steps_brings_rest(wanted: list[Wanted], remote: list[RemoteAsset]) -> None:
+def test_doing_the_steps_brings_rest(wanted: list[ExpectedAsset], remote: list[RemoteAsset]) -> None:
     after = {asset.name: asset for asset in remote}
     for chosen, one in zip(steps(wanted, remote, may=True), wanted, strict=True):
         assert chosen.action is not Action.CONFLICT

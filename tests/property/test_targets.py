@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import UsageError
-from pipeline.targets import (
+from fatwheel.errors import UsageError
+from fatwheel.targets import (
     KNOWN_CAPABILITIES,
     TEGRA,
     Capability,

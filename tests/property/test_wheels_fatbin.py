@@ -5,9 +5,9 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.fatbin import read_code, read_containers
-from pipeline.wheels.sources import BytesSource, Malformed
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.formats.fatbin import read_code, read_containers
+from fatwheel.wheels.io.sources import BytesSource, Malformed
 from tests.unit.wheels.synthetic import ElfFile, container, entry
 
 TARGETS = st.sampled_from([(75, ""), (80, ""), (90, "a"), (100, "f"), (103, "a"), (120, "f"), (121, "")])

@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pipeline.wheels import elf, fatbin
-from pipeline.wheels.archive import Archive
-from pipeline.wheels.pack import placeholder, stamp_wheel
-from pipeline.wheels.record import Line, read_record, write_record
-from pipeline.wheels.verify import verify
+from fatwheel.wheels.formats import elf, fatbin
+from fatwheel.wheels.formats.record import Line, read_record, write_record
+from fatwheel.wheels.making.pack import placeholder, stamp_wheel
+from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, rezip, stamp
 
 PART = st.text(

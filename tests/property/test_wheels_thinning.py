@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.wheels.fatbin import read_containers
-from pipeline.wheels.sources import BytesSource
-from pipeline.wheels.thinning import thin
+from fatwheel.wheels.formats.fatbin import read_containers
+from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.making.fatbin_filter import thin
 from tests.unit.wheels.synthetic import container, entry
 
 TARGETS = st.sampled_from([(75, ""), (80, ""), (90, "a"), (100, "a"), (120, "f"), (121, "a")])

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.workflows.text import Gap, Noted, Remark, write
+from fatwheel.workflows.text import Gap, Noted, Remark, write
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\u0085"), max_size=30)
 AWKWARD = st.sampled_from([

@@ -305,7 +305,7 @@ def test_targets_become_what_nvcc_reads(build, target, flag):
 
 
 def test_the_targets_are_written_as_fatwheel_writes_them_for_nvcc(build):
-    from pipeline.targets import parse_targets, render
+    from fatwheel.targets import parse_targets, render
 
     targets = parse_targets("7.5 8.0 9.0a 10.3a 12.0f 12.0+PTX")
     assert " ".join(build.gencode(str(target)) for target in targets) == render(targets, "nvcc")
@@ -372,8 +372,8 @@ def test_a_folder_of_compilers_holds_gpp(build, tmp_path):
 
 
 def test_the_declaration_holds_together_and_begins_with_cuda_13_on_x86_64():
-    from pipeline.declaration import load
-    from pipeline.plan import make_plan
+    from fatwheel.declaration import load
+    from fatwheel.plan import make_plan
 
     plan = make_plan(load(EXAMPLE / "matrix.yaml"))
     assert [cell.id for cell in plan.cells][:3] == ["cu130-x86_64-sm9x", "cu130-x86_64-sm10x", "cu130-x86_64-sm12x"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.processes import NOT_STARTED, ended, run_group
-from pipeline.pythons import interpreter, make_venv
+from fatwheel.processes import NOT_STARTED, ended, run_group
+from fatwheel.pythons import interpreter, make_venv
 
 
 def run(*command, env=None, grace=5.0):
@@ -91,7 +91,7 @@ def test_an_interrupt_ends_the_whole_tree(number, tmp_path):
     code = """
 import os, sys
 from pathlib import Path
-from pipeline.processes import run_group, terminable
+from fatwheel.processes import run_group, terminable
 script = "sh -c 'sleep 300 & echo $! > grandchild; mv grandchild ready; wait' & wait"
 with terminable():
     run_group(["sh", "-c", script], env=os.environ, cwd=Path(sys.argv[1]), sink=lambda _: None)

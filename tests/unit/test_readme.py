@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pipeline.__main__ import VERBS, fatwheel
+from fatwheel.__main__ import VERBS, fatwheel
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def test_a_command_line_is_one(arguments):
 @pytest.mark.parametrize("arguments", calls("nox"), ids=" ".join)
 def test_a_session_is_one(arguments):
     import noxfile
-    from pipeline.sessions import cells, session_ids
+    from fatwheel.sessions import cells, session_ids
 
     flag, name = arguments
     planned = cells(ROOT / "matrix.yaml")

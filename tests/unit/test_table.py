@@ -5,8 +5,8 @@ import random
 import click
 import pytest
 
-from pipeline.commands._io import echo_table
-from pipeline.commands._table import broken, drawn
+from fatwheel.console.output import echo_table
+from fatwheel.console.table import broken, drawn
 
 
 def plain(lines):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.targets import (
+from fatwheel.errors import UsageError
+from fatwheel.targets import (
     KNOWN_CAPABILITIES,
     Capability,
     Target,
@@ -20,7 +20,7 @@ from pipeline.targets import (
     toolkit,
     toolkits,
 )
-from pipeline.targets.table import DATA, read_ptxas, table_with
+from fatwheel.targets.table import DATA, read_ptxas, table_with
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "data" / "ptxas"
 

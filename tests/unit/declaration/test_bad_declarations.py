@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.declaration import load, parse
-from pipeline.declaration.load import examine
-from pipeline.errors import DeclarationError, UsageError
-from pipeline.plan import every_problem, make_plan
+from fatwheel.declaration import load, parse
+from fatwheel.declaration.load import examine
+from fatwheel.errors import DeclarationError, UsageError
+from fatwheel.plan import every_problem, make_plan
 from tests.golden import FOLDER
 from tests.unit.declaration.bad_declarations import BAD, GOOD, broken
 

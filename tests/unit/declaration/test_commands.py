@@ -10,11 +10,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from pipeline.__main__ import run
-from pipeline.declaration import load
-from pipeline.declaration.schema import schema, schema_text
-from pipeline.plan import make_plan, problems
-from pipeline.targets import toolkit
+from fatwheel.__main__ import run
+from fatwheel.declaration import load
+from fatwheel.declaration.schema import schema, schema_text
+from fatwheel.plan import make_plan, problems
+from fatwheel.targets import toolkit
 from tests.unit.declaration.bad_declarations import GOOD, broken
 from tests.unit.plan.matrices import EXAMPLES, ROOT
 from tests.unit.test_targets import RECORDINGS
@@ -177,22 +177,22 @@ def _ptxas(folder, release):
 def test_toolkits_agree_with_a_ptxas_or_differ_with_3(tmp_path, capsys, monkeypatch):
     assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 0
     assert "107a" in capsys.readouterr().out
-    monkeypatch.setattr("pipeline.targets.toolkits", lambda: {"13.4": toolkit("13.0")})
+    monkeypatch.setattr("fatwheel.targets.toolkits", lambda: {"13.4": toolkit("13.0")})
     assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 3
     assert "it compiles 107 107f 107a" in capsys.readouterr().err
-    monkeypatch.setattr("pipeline.targets.toolkits", dict)
+    monkeypatch.setattr("fatwheel.targets.toolkits", dict)
     assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 3
     assert "the table has no row for CUDA 13.4" in capsys.readouterr().err
 
 
 def test_toolkits_are_written_back_byte_for_byte(tmp_path, monkeypatch):
-    from pipeline.targets.table import DATA
+    from fatwheel.targets.table import DATA
 
     copy = tmp_path / "toolkits.json"
     rows = json.loads(DATA.read_text())
     rows.pop("13.0")
     copy.write_text(json.dumps(rows))
-    monkeypatch.setattr("pipeline.targets.table.DATA", copy)
+    monkeypatch.setattr("fatwheel.targets.table.DATA", copy)
     assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.0"), "--write"]) == 0
     assert copy.read_text() == DATA.read_text()
 

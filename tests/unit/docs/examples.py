@@ -73,7 +73,7 @@ def workplace(place: str, folder: Path) -> Path:
 def run(step: Step, folder: Path) -> str:
     """What a command prints, both streams as they come; `fatwheel` and `python` are this checkout's and this one."""
     words = shlex.split(step.command)
-    starts = {"fatwheel": [sys.executable, "-m", "pipeline"], "python": [sys.executable]}
+    starts = {"fatwheel": [sys.executable, "-m", "fatwheel"], "python": [sys.executable]}
     words = starts.get(words[0], words[:1]) + words[1:]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FATWHEEL", "GITHUB"))}
     env = kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "80", "PYTHONWARNINGS": "ignore"}

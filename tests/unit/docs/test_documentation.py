@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.__main__ import VERBS
+from fatwheel.__main__ import VERBS
 from tests.unit.docs import examples
 
 QUICK = [step for step in examples.steps() if not step.slow]

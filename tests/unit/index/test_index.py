@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError
-from pipeline.records.build import BuildRecord, Toolchain
-from pipeline.records.manifest import Absence, ManifestAsset
-from pipeline.records.plan import Cell
-from pipeline.records.smoke import Check, Device, SmokeRecord
-from tests.unit.index.shelf import Shelf, make_wheel
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError
+from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.manifest import Absence, ManifestAsset
+from fatwheel.records.plan import Cell
+from fatwheel.records.smoke import Check, Device, SmokeRecord
+from tests.unit.index.assets import Shelf, make_wheel
 
 
 @pytest.fixture
@@ -265,9 +265,9 @@ def test_a_run_that_breaks_off_leaves_whole_trees_and_the_next_one_mends_the_res
     before = snapshot(shelf.out)
     shelf.wheel("1.1+cu130.sm9x", "v2")
     shelf.wheel("1.1+cu129", "v2")
-    from pipeline.index import trees
+    from fatwheel.index import atomic_write
 
-    real, calls = trees._exchange, []
+    real, calls = atomic_write._exchange, []
 
     def breaks(new, place):
         calls.append(place.name)
@@ -276,7 +276,7 @@ def test_a_run_that_breaks_off_leaves_whole_trees_and_the_next_one_mends_the_res
         real(new, place)
 
     with monkeypatch.context() as patch:
-        patch.setattr(trees, "_exchange", breaks)
+        patch.setattr(atomic_write, "_exchange", breaks)
         with pytest.raises(KeyboardInterrupt):
             shelf.index()
     after = snapshot(shelf.out)
@@ -288,7 +288,7 @@ def test_a_run_that_breaks_off_leaves_whole_trees_and_the_next_one_mends_the_res
 
 
 def test_without_an_exchange_in_one_step_trees_are_still_replaced(shelf, monkeypatch):
-    monkeypatch.setattr("pipeline.index.trees.ctypes.CDLL", lambda _name: object())
+    monkeypatch.setattr("fatwheel.index.atomic_write.ctypes.CDLL", lambda _name: object())
     shelf.wheel("1.0+cu130.sm9x")
     shelf.index()
     shelf.wheel("1.1+cu130.sm9x", "v2")

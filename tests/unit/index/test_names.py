@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import VerificationError
-from pipeline.index.names import parse_name
+from fatwheel.errors import VerificationError
+from fatwheel.index.names import parse_name
 
 
 def name(version, tags="cp39-abi3-manylinux_2_28_x86_64"):

@@ -5,12 +5,12 @@ import json
 import jsonschema
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError
-from pipeline.index import make_index, unyank, yank
-from pipeline.index.schema import kept_schema, made_schema
-from pipeline.stores import open_store
-from tests.unit.index.shelf import Shelf
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError
+from fatwheel.index import make_index, unyank, yank
+from fatwheel.index.schema import kept_schema, made_schema
+from fatwheel.stores import open_store
+from tests.unit.index.assets import Shelf
 
 SM9X, SM12X = (f"demo_kernels-1.0+cu130.{f}-cp39-abi3-manylinux_2_28_x86_64.whl" for f in ("sm9x", "sm12x"))
 

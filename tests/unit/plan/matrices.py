@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.declaration import Declaration, parse
+from fatwheel.declaration import Declaration, parse
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.__main__ import run
+from fatwheel.__main__ import run
 from tests.golden import same_as_golden
 from tests.unit.plan.matrices import EXAMPLES, ONE
 from tests.unit.plan.test_versions import git

@@ -7,10 +7,10 @@ import io
 import click
 import pytest
 
-from pipeline.commands._plan_tables import show_plan
-from pipeline.declaration import load
-from pipeline.plan import channels, make_plan
-from pipeline.targets import Capability, jits, loads, parse_target
+from fatwheel.console.plan_tables import show_plan
+from fatwheel.declaration import load
+from fatwheel.plan import channels, make_plan
+from fatwheel.targets import Capability, jits, loads, parse_target
 from tests.golden import same_as_golden
 from tests.unit.plan.matrices import EXAMPLES
 

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from pipeline.declaration import load, parse
-from pipeline.errors import DeclarationError, UsageError
-from pipeline.plan import cell, make_plan, warnings
-from pipeline.plan.resume import missing
-from pipeline.records.manifest import Manifest, ManifestAsset
-from pipeline.records.plan import Plan
-from pipeline.records.release import AssetRecord, ReleaseJournal, ReleaseRecord
+from fatwheel.declaration import load, parse
+from fatwheel.errors import DeclarationError, UsageError
+from fatwheel.plan import cell, make_plan, warnings
+from fatwheel.plan.resume import missing
+from fatwheel.records.manifest import Manifest, ManifestAsset
+from fatwheel.records.plan import Plan
+from fatwheel.records.release import AssetRecord, ReleaseJournal, ReleaseRecord
 from tests.unit.plan.matrices import EXAMPLES, ONE, one
 
 

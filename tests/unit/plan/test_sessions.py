@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import nox
 import pytest
 
-from pipeline.sessions import cells, register, session_id, session_ids
+from fatwheel.sessions import cells, register, session_id, session_ids
 from tests.unit.plan.matrices import EXAMPLES
 
 
@@ -50,8 +50,8 @@ def calls(monkeypatch, verb, *arguments):
 def verbs_of_a_declaration():
     """Those whose --matrix is the registered one unless it is given."""
     found = []
-    for path in sorted(Path(importlib.import_module("pipeline.commands").__file__).parent.glob("[a-z]*.py")):
-        command = importlib.import_module(f"pipeline.commands.{path.stem}").command
+    for path in sorted(Path(importlib.import_module("fatwheel.commands").__file__).parent.glob("[a-z]*.py")):
+        command = importlib.import_module(f"fatwheel.commands.{path.stem}").command
         if any(option.name == "matrix" and option.envvar == "FATWHEEL_MATRIX" for option in command.params):
             found.append(path.stem)
     return found

@@ -6,11 +6,11 @@ import subprocess
 import pytest
 from packaging.version import Version
 
-from pipeline.declaration import load
-from pipeline.errors import UsageError
-from pipeline.plan import make_plan
-from pipeline.plan.tags import check_tag
-from pipeline.plan.versions import parse_date
+from fatwheel.declaration import load
+from fatwheel.errors import UsageError
+from fatwheel.plan import make_plan
+from fatwheel.plan.tags import check_tag
+from fatwheel.plan.versions import parse_date
 from tests.unit.plan.matrices import ONE, one
 
 DAY = dt.date(2026, 12, 1)

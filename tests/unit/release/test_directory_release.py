@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.digests import file_digest
-from pipeline.errors import ReleaseRefused, UsageError
-from pipeline.records.manifest import Manifest
-from pipeline.records.release import ReleaseRecord
-from pipeline.release.request import ReleaseRequest
-from pipeline.release.sources import gather
-from pipeline.release.station import release
-from pipeline.release.wanted import sort_out
-from pipeline.stores.directory import DirectoryStore
+from fatwheel.digests import file_digest
+from fatwheel.errors import ReleaseRefused, UsageError
+from fatwheel.records.manifest import Manifest
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.asset_selection import select_assets
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.release.sources import gather
+from fatwheel.stores.directory import DirectoryStore
 from tests.unit.release.wheels import (
     FAMILIES,
     make_plan,
@@ -351,7 +351,7 @@ def test_links_are_what_they_lead_to(store: DirectoryStore, tmp_path: Path) -> N
 )
 def test_the_limit_is_where_it_is_said_to_be(store: DirectoryStore, tmp_path: Path, size: int, outcome: str) -> None:
     given, _ = gather([sparse(tmp_path / "a.bin", size)])
-    judged = sort_out(given, ReleaseRequest("v1", ()), store.rules())
+    judged = select_assets(given, ReleaseRequest("v1", ()), store.rules())
     assert [len(judged.accepted), len(judged.refused)] == ([1, 0] if outcome == "uploaded" else [0, 1])
 
 
@@ -365,7 +365,7 @@ def test_a_file_that_cannot_be_read_is_withheld_and_the_rest_goes_up(
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return file_digest(path)
 
-    monkeypatch.setattr("pipeline.release.wanted.file_digest", may)
+    monkeypatch.setattr("fatwheel.release.asset_selection.file_digest", may)
     record = run(store, secret, plain)
     assert outcomes(record)["plain.bin"] == "uploaded"
     assert outcomes(record)["secret.bin"] == "withheld"

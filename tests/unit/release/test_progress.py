@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pipeline.commands.release import command
-from pipeline.records.release import AssetRecord, ReleaseRecord
-from pipeline.release.progress import Bars, Lines, Several, escape, workflow_commands
-from pipeline.release.show import markdown, shorten, table
+from fatwheel.commands.release import command
+from fatwheel.records.release import AssetRecord, ReleaseRecord
+from fatwheel.release.progress import Bars, CompositeProgress, Lines, escape, workflow_commands
+from fatwheel.release.show import markdown, shorten, table
 from tests.fake_github.clock import VirtualClock
 from tests.unit.release.wheels import make_wheel, sparse
 
@@ -69,7 +69,7 @@ def test_bars_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr("sys.stderr", screen)
     with Bars() as bars:
-        both = Several(bars, Lines(lambda _: None))
+        both = CompositeProgress(bars, Lines(lambda _: None))
         both.sent("a.whl", 1, 2)
         both.settled(RECORD.assets[0])
         both.say("done [bold]")

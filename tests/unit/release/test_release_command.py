@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pipeline.commands.release import command
-from pipeline.commands.status import command as status
-from pipeline.errors import ReleaseIncomplete, ReleaseRefused, UsageError
-from pipeline.records.release import ReleaseJournal
+from fatwheel.commands.release import command
+from fatwheel.commands.status import command as status
+from fatwheel.errors import ReleaseIncomplete, ReleaseRefused, UsageError
+from fatwheel.records.release import ReleaseJournal
 from tests.unit.release.wheels import FAMILIES, make_plan, make_wheel, sparse, wheel_name
 
 

@@ -6,9 +6,9 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-from pipeline.records.build import BuildRecord, Toolchain
-from pipeline.records.plan import Cell, Plan, PlannedPackage
-from pipeline.records.smoke import Check, SmokeRecord
+from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.plan import Cell, Plan, PlannedPackage
+from fatwheel.records.smoke import Check, SmokeRecord
 
 FAMILIES = ("sm9x", "sm10x", "sm12x")
 

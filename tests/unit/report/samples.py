@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.records.build import BuildRecord, Toolchain
-from pipeline.records.inventory import CodeBytes, Inventory, Module, TargetCode
-from pipeline.records.manifest import Manifest, ManifestAsset
-from pipeline.records.plan import Cell
-from pipeline.report.sizes import SizedWheel, series_of
-from pipeline.targets import covers, parse_targets
+from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
+from fatwheel.records.manifest import Manifest, ManifestAsset
+from fatwheel.records.plan import Cell
+from fatwheel.report.sizes import SizedWheel, series_of
+from fatwheel.targets import covers, parse_targets
 
 GIB = 1 << 30
 MIB = 1 << 20

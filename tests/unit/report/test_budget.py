@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.records.report import Budgeted, Kind
-from pipeline.report.accounting import weigh, weigh_module
-from pipeline.report.budget import Allowance, budget
-from pipeline.report.prices import price_list
-from pipeline.report.remedies import Group
-from pipeline.report.sizes import SizedWheel, Snapshot, labels
-from pipeline.report.words import growth
+from fatwheel.records.report import Kind, WheelBudget
+from fatwheel.report.accounting import weigh, weigh_module
+from fatwheel.report.budget import Allowance, budget
+from fatwheel.report.formatting import growth
+from fatwheel.report.prices import price_list
+from fatwheel.report.sizes import SizedWheel, Snapshot, labels
+from fatwheel.report.suggestions import Group
 from tests.unit.report.samples import GIB, MIB, cell, module, wheel
 
 ALLOWED = Allowance(limit=2 * GIB, warn=0.95, growth=0.10)
@@ -21,7 +21,7 @@ ALLOWED = Allowance(limit=2 * GIB, warn=0.95, growth=0.10)
 
 def judged(
     now: Sequence[SizedWheel], before: Sequence[SizedWheel] = (), allowed: Allowance = ALLOWED
-) -> list[Budgeted]:
+) -> list[WheelBudget]:
     new, old = Snapshot("new", None, tuple(now)), Snapshot("old", None, tuple(before))
     names = labels([*now, *before])
     return budget(new, old if before else None, allowed, names, prices=price_list([new], names))

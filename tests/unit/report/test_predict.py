@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.plan.diff import difference
-from pipeline.records.plan import Cell, Plan
-from pipeline.report.predict import price_diff
-from pipeline.report.prices import price_list
-from pipeline.report.sizes import Snapshot, labels
+from fatwheel.__main__ import run
+from fatwheel.plan.diff import difference
+from fatwheel.records.plan import Cell, Plan
+from fatwheel.report.predict import price_diff
+from fatwheel.report.prices import price_list
+from fatwheel.report.sizes import Snapshot, labels
 from tests.unit.report.samples import GIB, MIB, august, build_record, cell, module, wheel
 
 ROOT = Path(__file__).resolve().parents[3]

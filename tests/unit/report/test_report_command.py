@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.records.report import Report
-from pipeline.report.history import read_history
-from pipeline.stores import open_store
-from pipeline.stores.directory import DirectoryStore
+from fatwheel.__main__ import run
+from fatwheel.records.report import Report
+from fatwheel.report.history import read_history
+from fatwheel.stores import open_store
+from fatwheel.stores.directory import DirectoryStore
 from tests.unit.report.samples import MIB, august, build_record, cell, module, put_release, wheel
 
 
@@ -229,7 +229,7 @@ def test_equal_reports_give_equal_pages(store: Path, tmp_path: Path) -> None:
 def test_without_matplotlib_only_the_page_is_refused(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pipeline.report.plots.find_spec", lambda _: None)
+    monkeypatch.setattr("fatwheel.report.plots.find_spec", lambda _: None)
     assert run(["report", "--store", f"dir:{store}", "-o", str(tmp_path / "out")]) == 2
     assert "pip install 'fatwheel[report]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.records.report import Report
-from pipeline.report.budget import Allowance
-from pipeline.report.station import Question, make_report
-from pipeline.report.trend import Slope, left
-from pipeline.stores import open_store
+from fatwheel.records.report import Report
+from fatwheel.report.budget import Allowance
+from fatwheel.report.make_report import Question, make_report
+from fatwheel.report.trend import Slope, left
+from fatwheel.stores import open_store
 from tests.unit.report.samples import GIB, MIB, august
 
 ALLOWED = Allowance(limit=2 * GIB, warn=0.95, growth=0.10)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pipeline.report.trend import Slope, left, slope, steps
+from fatwheel.report.trend import Slope, left, slope, steps
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 
 import json
 
-from pipeline.__main__ import run
+from fatwheel.__main__ import run
 from tests.unit.wheels.synthetic import demo, stamp
 
 TAGS = "py3-none-manylinux_2_28_riscv64"  # for no machine that runs these tests: nothing is installed

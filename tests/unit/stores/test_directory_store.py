@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.stores import open_store
-from pipeline.stores.body import Body
-from pipeline.stores.directory import DirectoryStore
-from pipeline.stores.failure import Kind, StoreFailure
+from fatwheel.errors import UsageError
+from fatwheel.stores import open_store
+from fatwheel.stores.body import Body
+from fatwheel.stores.directory import DirectoryStore
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_broken_off_write_is_a_half_upload(store: DirectoryStore) -> None:
     draft = store.create_draft("v1", commit=None, title="", notes="")
 
     def stop(_taken: int) -> None:
-        raise StoreFailure("enough", Kind.RELEASE)
+        raise StoreFailure("enough", FailureKind.RELEASE)
 
     with pytest.raises(StoreFailure):
         store.upload(draft, "a.bin", Body(bytes(3 << 20), 3 << 20, stop))
@@ -72,7 +72,7 @@ def test_a_taken_name_is_told(store: DirectoryStore) -> None:
     store.upload(draft, "b.bin", Body(b"2", 1))
     with pytest.raises(StoreFailure) as caught:
         store.upload(draft, "a.bin", Body(b"3", 1))
-    assert caught.value.kind is Kind.TAKEN
+    assert caught.value.kind is FailureKind.TAKEN
     with pytest.raises(StoreFailure):
         store.rename(draft, one, "b.bin")
     assert {a.name: b"".join(store.read(a)) for a in store.assets(draft)} == {"a.bin": b"1", "b.bin": b"2"}
@@ -89,4 +89,4 @@ def test_a_store_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFailure) as caught:
         DirectoryStore(tmp_path / "file").create_draft("v1", commit=None, title="", notes="")
-    assert caught.value.kind in {Kind.RELEASE, Kind.ASSET}
+    assert caught.value.kind in {FailureKind.RELEASE, FailureKind.ASSET}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.stores.github.hosts import check_api, trusted
+from fatwheel.errors import UsageError
+from fatwheel.stores.github.hosts import check_api, trusted
 
 COM, TENANT, SERVER = "https://api.github.com/", "https://api.acme.ghe.com/", "https://git.acme.example/api/v3/"
 LOCAL = "http://127.0.0.1:8080/"

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from pipeline.__main__ import run
+from fatwheel.__main__ import run
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.stores.github import open_github
-from pipeline.stores.github.tokens import token_for, token_variable
+from fatwheel.errors import UsageError
+from fatwheel.stores.github import open_github
+from fatwheel.stores.github.tokens import token_for, token_variable
 
 
 def test_a_repository_has_a_variable_of_its_own():

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.records.build import BuildRecord, Toolchain
-from pipeline.records.plan import Cell
-from pipeline.records.stamp import WheelStamp
-from pipeline.wheels.pack import pack
+from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.wheels.making.pack import pack
 
 FLAGS = {"": 0x11, "a": 0x100011, "f": 0x200011}
 VERSION = "1.0+cu130.sm12x"
@@ -118,13 +118,13 @@ def library(*targets: str, ptx: Sequence[str] = (), **parts) -> bytes:
     return ElfFile(sections={".text": bytes(32), ".nv_fatbin": code}, **parts).build()
 
 
-def stamp(**changes) -> WheelStamp:
+def stamp(**changes) -> EmbeddedMetadata:
     """The stamp of the demo wheel."""
     told = {
         "distribution": "demo-jit", "version": VERSION, "cuda": "cu130", "toolkit": "13.0", "arch": "x86_64",
         "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"], "commit": None,
     }  # fmt: skip
-    return WheelStamp(**{**told, **changes})
+    return EmbeddedMetadata(**{**told, **changes})
 
 
 def demo(folder: Path, files: Mapping[str, bytes] | None = None, *, tags=TAGS, stamped=None, **options) -> Path:

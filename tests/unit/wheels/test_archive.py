@@ -4,10 +4,10 @@ import zipfile
 
 import pytest
 
-from pipeline.errors import UsageError, VerificationError
-from pipeline.wheels import archive as archives
-from pipeline.wheels.archive import Archive
-from pipeline.wheels.sources import BytesSource, FileSource, Malformed
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.wheels.io.sources import BytesSource, FileSource, Malformed
+from fatwheel.wheels.reading import archive as archives
+from fatwheel.wheels.reading.archive import Archive
 
 
 def zipped(members, *, method=zipfile.ZIP_DEFLATED) -> bytes:

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.wheels.blockcache import AHEAD, BLOCK, DIRECT, KEPT, BlockCache
-from pipeline.wheels.sources import Malformed
+from fatwheel.wheels.io.blockcache import AHEAD, BLOCK, DIRECT, KEPT, BlockCache
+from fatwheel.wheels.io.sources import Malformed
 
 
 class Far:

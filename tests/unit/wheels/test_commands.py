@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.wheels.pack import placeholder
+from fatwheel.__main__ import run
+from fatwheel.wheels.making.pack import placeholder
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, stamp
 
 MATRIX = """

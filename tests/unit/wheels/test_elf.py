@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.sources import BytesSource, FileSource, Malformed
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.io.sources import BytesSource, FileSource, Malformed
 from tests.unit.wheels.synthetic import ElfFile
 
 

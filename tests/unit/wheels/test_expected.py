@@ -2,10 +2,10 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.records.build import BuiltModule
-from pipeline.targets import parse_target
-from pipeline.wheels.pack import placeholder
-from pipeline.wheels.verify import Expected, expected_of, verify
+from fatwheel.records.build import BuiltModule
+from fatwheel.targets import parse_target
+from fatwheel.wheels.making.pack import placeholder
+from fatwheel.wheels.verify import Expected, expected_of, verify
 from tests.unit.wheels.synthetic import NAME, VERSION, built, cell, demo, library, stamp
 
 

@@ -2,9 +2,9 @@ import io
 
 import pytest
 
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.fatbin import read_code, read_containers
-from pipeline.wheels.sources import BytesSource, FileSource, Malformed
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.formats.fatbin import read_code, read_containers
+from fatwheel.wheels.io.sources import BytesSource, FileSource, Malformed
 from tests.unit.wheels.synthetic import ElfFile, container, entry
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError, VerificationError
-from pipeline.records.inventory import Inventory
-from pipeline.wheels.inventory import read_inventory
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.records.inventory import Inventory
+from fatwheel.wheels.reading.inventory import read_inventory
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 
 
@@ -116,11 +116,11 @@ def test_what_was_printed_can_be_read_again(tmp_path):
 def test_to_read_a_library_little_is_imported(tmp_path, options):
     path = tmp_path / "k.so"
     path.write_bytes(library("90a"))
-    watch = "import sys; from pipeline.__main__ import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    watch = "import sys; from fatwheel.__main__ import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", watch, "inventory", str(path), *options], capture_output=True, text=True, check=True
     )
-    heavy = {"pydantic", "rich", "httpx", "tenacity", "packaging", "pipeline.wheels.archive"}
+    heavy = {"pydantic", "rich", "httpx", "tenacity", "packaging", "fatwheel.wheels.reading.archive"}
     assert not heavy & set(done.stderr.split())
     assert "9.0a" in done.stdout
 

@@ -6,11 +6,12 @@ from email.parser import Parser
 
 import pytest
 
-from pipeline.errors import UsageError, VerificationError
-from pipeline.records.stamp import WheelStamp
-from pipeline.wheels import deflating, writer
-from pipeline.wheels.pack import pack, stamp_wheel
-from pipeline.wheels.verify import verify
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.wheels.io import compression
+from fatwheel.wheels.making import writer
+from fatwheel.wheels.making.pack import pack, stamp_wheel
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, rezip, stamp
 
 
@@ -62,7 +63,7 @@ def test_equal_trees_give_equal_bytes(tmp_path):
 def test_the_number_of_threads_does_not_show(tmp_path, monkeypatch):
     files = {f"demo_jit/{n}.bin": os.urandom(999) + bytes(9999) for n in range(40)}
     first = demo(tmp_path / "a", files)
-    monkeypatch.setattr(deflating, "workers", lambda: 1)
+    monkeypatch.setattr(compression, "workers", lambda: 1)
     assert first.read_bytes() == demo(tmp_path / "b", files).read_bytes()
 
 
@@ -158,7 +159,7 @@ def test_metadata_holds_what_was_given_and_the_licence(tmp_path):
 
 def test_the_stamp_is_inside(tmp_path):
     wheel = demo(tmp_path)
-    assert WheelStamp.model_validate_json(read(wheel, f"demo_jit-{VERSION}.dist-info/fatwheel.json")) == stamp()
+    assert EmbeddedMetadata.model_validate_json(read(wheel, f"demo_jit-{VERSION}.dist-info/fatwheel.json")) == stamp()
 
 
 @pytest.mark.parametrize(("tags", "pure"), [(TAGS, "false"), ("py3-none-any", "true"), ("py2.py3-none-any", "true")])

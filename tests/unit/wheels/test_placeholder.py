@@ -4,10 +4,10 @@ import zlib
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.wheels.pack import placeholder
-from pipeline.wheels.placeholder import crc_of_zeros, sha256_of_zeros
-from pipeline.wheels.verify import verify
+from fatwheel.errors import UsageError
+from fatwheel.wheels.making.pack import placeholder
+from fatwheel.wheels.making.placeholder import crc_of_zeros, sha256_of_zeros
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, stamp
 
 NAME = f"demo_jit-{VERSION}-{TAGS}.whl"

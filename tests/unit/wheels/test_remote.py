@@ -4,13 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError
-from pipeline.wheels.blockcache import BLOCK, DIRECT
-from pipeline.wheels.httpranges import ATTEMPTS, RemoteFailure
-from pipeline.wheels.inventory import of_source, read_inventory
-from pipeline.wheels.remote import TAIL, RemoteFile, name_at
-from pipeline.wheels.sources import Malformed
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError
+from fatwheel.wheels.io.blockcache import BLOCK, DIRECT
+from fatwheel.wheels.io.httpranges import ATTEMPTS, RemoteFailure
+from fatwheel.wheels.io.remote import TAIL, RemoteFile, name_at
+from fatwheel.wheels.io.sources import Malformed
+from fatwheel.wheels.reading.inventory import of_source, read_inventory
 from tests.unit.wheels.rangeserver import serving
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 

@@ -16,14 +16,14 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError, VerificationError
-from pipeline.records.build import BuildRecord, BuiltModule
-from pipeline.wheels import deflating
-from pipeline.wheels.archive import Archive
-from pipeline.wheels.inventory import read_inventory
-from pipeline.wheels.repack import Changes, repack
-from pipeline.wheels.verify import verify
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.records.build import BuildRecord, BuiltModule
+from fatwheel.wheels.io import compression
+from fatwheel.wheels.making.repack import Changes, repack
+from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.reading.inventory import read_inventory
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, built, demo, library, rezip, stamp
 
 FILES = {
@@ -97,7 +97,7 @@ def test_streamed_members_unpack_to_the_same(tmp_path):
 
 
 def test_zlib_does_it_where_there_is_no_libdeflate(tmp_path, monkeypatch):
-    monkeypatch.setattr(deflating, "libdeflate", None)
+    monkeypatch.setattr(compression, "libdeflate", None)
     wheel = demo(tmp_path, FILES)
     done = repack(wheel, tmp_path / "made")
     assert done.tool.startswith("zlib ")
@@ -432,7 +432,7 @@ def test_a_signal_leaves_nothing_half_written(tmp_path, number):
     temporary.mkdir()
     made.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-m", "pipeline", "repack", wheel, "-o", made, "--level", "12"],
+        [sys.executable, "-m", "fatwheel", "repack", wheel, "-o", made, "--level", "12"],
         env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         while process.poll() is None and not list(made.iterdir()):
@@ -457,7 +457,7 @@ def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
     def compress(data, level):
         raise MemoryError(len(data), level)
 
-    monkeypatch.setattr(deflating, "compress", compress)
+    monkeypatch.setattr(compression, "compress", compress)
     with pytest.raises(MemoryError):
         repack(wheel, tmp_path / "made")
     assert list((tmp_path / "made").iterdir()) == []

@@ -6,10 +6,10 @@ import zipfile
 import pytest
 from packaging.requirements import Requirement
 
-from pipeline.__main__ import run
-from pipeline.errors import UsageError, VerificationError
-from pipeline.wheels.shim import write_shim
-from pipeline.wheels.verify import verify
+from fatwheel.__main__ import run
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.wheels.making.shim import write_shim
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import demo, library, rezip, stamp
 
 BOTH = {"x86_64": "py3-none-manylinux_2_28_x86_64", "aarch64": "py3-none-manylinux_2_28_aarch64"}

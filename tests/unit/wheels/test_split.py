@@ -5,18 +5,18 @@ import json
 
 import pytest
 
-from pipeline.errors import UsageError, VerificationError
-from pipeline.wheels import fatbin
-from pipeline.wheels.archive import Archive
-from pipeline.wheels.contents import examine
-from pipeline.wheels.elf import read_elf
-from pipeline.wheels.fatbin import read_code
-from pipeline.wheels.record import spelt
-from pipeline.wheels.repack import Changes, repack
-from pipeline.wheels.sources import BytesSource
-from pipeline.wheels.split import Part, split
-from pipeline.wheels.thinning import thin
-from pipeline.wheels.verify import verify
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.wheels.formats import fatbin
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.formats.fatbin import read_code
+from fatwheel.wheels.formats.record import spelt
+from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.making.fatbin_filter import thin
+from fatwheel.wheels.making.repack import Changes, repack
+from fatwheel.wheels.making.split import Part, split
+from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.reading.contents import examine
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, ElfFile, container, demo, entry, library, rezip, stamp
 
 FAT = "1.0+cu130"

@@ -3,10 +3,10 @@ import zipfile
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.wheels.pack import placeholder
-from pipeline.wheels.record import Line, spelt, write_record
-from pipeline.wheels.verify import verify
+from fatwheel.errors import UsageError
+from fatwheel.wheels.formats.record import Line, spelt, write_record
+from fatwheel.wheels.making.pack import placeholder
+from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, ElfFile, container, demo, entry, library, rezip, stamp
 
 INFO = f"demo_jit-{VERSION}.dist-info"

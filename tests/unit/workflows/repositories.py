@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pipeline.declaration import Declaration, load
+from fatwheel.declaration import Declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
-NOXFILE = '"""Sessions."""\n\nfrom pipeline.sessions import register\n\nregister()\n'
+NOXFILE = '"""Sessions."""\n\nfrom fatwheel.sessions import register\n\nregister()\n'
 SETS = {
     "flashinfer-split": ROOT / "matrix.yaml",
     "flashinfer-providers": ROOT / "examples/sets/flashinfer",

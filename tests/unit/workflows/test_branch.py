@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import ReleaseRefused
-from pipeline.stores.clock import Clock
-from pipeline.workflows.branch import Branch, _environment, push, remote_of
+from fatwheel.errors import ReleaseRefused
+from fatwheel.stores.clock import Clock
+from fatwheel.workflows.branch import Branch, _environment, push, remote_of
 
 
 class Patient(Clock):

@@ -8,10 +8,10 @@ import re
 import pytest
 import yaml
 
-from pipeline.__main__ import run
-from pipeline.declaration import load
-from pipeline.workflows.setting import setting_of
-from pipeline.workflows.station import differences, generated
+from fatwheel.__main__ import run
+from fatwheel.declaration import load
+from fatwheel.workflows.context import context_of
+from fatwheel.workflows.generate import differences, generated
 from tests.golden import same_as_golden
 from tests.unit.workflows.repositories import ROOT, SETS, changed, copied
 
@@ -22,7 +22,7 @@ _MADE: dict[str, dict[str, str]] = {}
 
 
 def anew(name, place):
-    return dict(generated(setting_of(load(copied(name, place, nox=name in NOX)))))
+    return dict(generated(context_of(load(copied(name, place, nox=name in NOX)))))
 
 
 def files_of(name, place):
@@ -57,9 +57,9 @@ def test_this_repository_holds_what_it_generates():
 
 def test_the_header_changes_with_what_is_declared_and_not_with_its_layout(tmp_path):
     matrix = copied("minikernels", tmp_path)
-    before = setting_of(load(matrix)).digest
-    assert setting_of(changed(matrix, ("# A promise to users", "# Promised"))).digest == before
-    assert setting_of(changed(matrix, ("12.0f\n      # 11.0", "12.0f 12.1a\n      # 11.0"))).digest != before
+    before = context_of(load(matrix)).digest
+    assert context_of(changed(matrix, ("# A promise to users", "# Promised"))).digest == before
+    assert context_of(changed(matrix, ("12.0f\n      # 11.0", "12.0f 12.1a\n      # 11.0"))).digest != before
 
 
 def test_a_change_of_one_line_is_drift_until_it_is_generated_again(tmp_path, capsys):
@@ -207,6 +207,6 @@ def test_images_behind_a_login_are_logged_in_to(tmp_path):
     matrix = copied("minikernels", tmp_path)
     declaration = changed(matrix, ("nvidia/cuda@", "ghcr.io/octo/cuda@"),
                           ("runners:\n", "secrets: {ghcr.io: GHCR_TOKEN}\n\nrunners:\n"))  # fmt: skip
-    files = generated(setting_of(declaration))
+    files = generated(context_of(declaration))
     assert "registry: ghcr.io" in files["release.yml"]
     assert "registry:" not in files["pull-request.yml"]  # it builds in no image of that registry

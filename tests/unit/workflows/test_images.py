@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.declaration import load
-from pipeline.workflows.images import registry_of
-from pipeline.workflows.registry import written_images
+from fatwheel.__main__ import run
+from fatwheel.declaration import load
+from fatwheel.workflows.images import registry_of
+from fatwheel.workflows.registry import written_images
 from tests.unit.workflows.repositories import copied
 
 DIGESTS = {"12.9-devel": "sha256:" + "a" * 64, "latest": "sha256:" + "b" * 64}

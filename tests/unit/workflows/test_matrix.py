@@ -7,13 +7,13 @@ import subprocess
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.declaration import load
-from pipeline.errors import UsageError
-from pipeline.plan import make_plan
-from pipeline.plan.sessions import session_names
-from pipeline.records.plan import Plan
-from pipeline.workflows.matrix import build_rows, notices, outputs, smoke_rows, with_runner
+from fatwheel.__main__ import run
+from fatwheel.declaration import load
+from fatwheel.errors import UsageError
+from fatwheel.plan import make_plan
+from fatwheel.plan.sessions import session_names
+from fatwheel.records.plan import Plan
+from fatwheel.workflows.matrix import build_rows, notices, outputs, smoke_rows, with_runner
 from tests.unit.workflows.repositories import ROOT, SETS, copied
 
 

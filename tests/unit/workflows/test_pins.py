@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from pipeline.__main__ import run
-from pipeline.errors import ReleaseRefused, UsageError
-from pipeline.workflows.newest import chosen, repinned
-from pipeline.workflows.pins import Pin, pins_of, pins_text, read_pins, shipped, shipped_path
+from fatwheel.__main__ import run
+from fatwheel.errors import ReleaseRefused, UsageError
+from fatwheel.workflows.action_versions import chosen, repinned
+from fatwheel.workflows.pins import Pin, pins_of, pins_text, read_pins, shipped, shipped_path
 from tests.unit.workflows.repositories import ROOT, copied
 
 ONE, TWO, THREE = "1" * 40, "2" * 40, "3" * 40

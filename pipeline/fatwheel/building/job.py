@@ -1,0 +1,338 @@
+"""One build of one cell: what it needs is made ready, its command runs, and what it left becomes a verified wheel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from fatwheel.building import glibc_stubs, parallel, product, sdist, source_tree, toolchain
+from fatwheel.building.build_dir import ANOTHER_DISK, BuildDir, build_dir
+from fatwheel.building.build_errors import command_failed, kept, output_kept
+from fatwheel.building.cache import Notify, cache_root, disk_errors
+from fatwheel.building.compiler_cache import CompilerCache, Mode, cache_for
+from fatwheel.building.containers import Mount, container, container_environ
+from fatwheel.building.engine import HOST, Engine, EngineOptions
+from fatwheel.building.environment import build_python, check_torch
+from fatwheel.building.images import login_for
+from fatwheel.building.pip import Patience
+from fatwheel.building.postprocess import finished
+from fatwheel.building.preflight import Ready, preflight
+from fatwheel.building.variables import command_fields, compression_flag, environment_variables, filled_command
+from fatwheel.building.watchdog import SILENCE, Limits, Watchdog
+from fatwheel.declaration import Declaration
+from fatwheel.declaration.model import Package
+from fatwheel.errors import BuildError, VerificationError
+from fatwheel.records.build import BuildRecord, Parallelism, Toolchain
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.resources import scripts
+
+_ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
+_DRIVER_FLOOR = "compressed code needs driver 550.54.14 or later, and CUDA 12 itself only 525"
+_MARK = "FATWHEEL_BUILD"  # the variable that tells a build's processes from all others
+_NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
+
+
+@dataclass(frozen=True)
+class BuildOverrides:
+    """Wishes of one run, in the place of what the declaration and the machine say. Times are in seconds."""
+
+    jobs: int | None = None
+    nvcc_threads: int | None = None
+    silence: float | None = None
+    time_limit: float | None = None
+    cache: Mode = "auto"
+    patience: Patience = field(default_factory=Patience)
+    beside: int = 1  # builds that share this machine
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How to build: where, with which toolkit, which modules (None: all), and how fast."""
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    toolchain: toolchain.Choice = "auto"
+    modules: list[str] | None = None
+    tuning: BuildOverrides = field(default_factory=BuildOverrides)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A wheel that is done, its record, and the compiler cache's own figures."""
+
+    wheel: Path
+    record: BuildRecord
+    statistics: bytes | None = None
+
+
+@dataclass(frozen=True)
+class _CommandResult:
+    """What one run of the command showed."""
+
+    seconds: float
+    parallel: Parallelism
+    peak: int
+    cache: CompilerCache | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of a declaration, on this machine."""
+
+    declaration: Declaration
+    cell: Cell
+    package: Package
+    environ: Mapping[str, str]
+    notify: Notify
+
+    def placeholder(self, staging: Path, size: int) -> Built:
+        """A wheel, or sdist, of ``size`` bytes with nothing in it, and its record."""
+        draft = self.draft(HOST, _NO_TOOLCHAIN)
+        if self.package.build.kind == "sdist":
+            file = sdist.faked(staging, self.cell, product.core_metadata(self.cell, self.package, None), size)
+            sdist.judge(file, self.cell)
+            return Built(file, product.with_digest(file, draft.model_copy(update={"placeholder": True})))
+        stamp = EmbeddedMetadata.of(self.cell, commit=draft.commit)
+        wheel = product.make_placeholder(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
+        record = product.with_digest(wheel, draft.model_copy(update={"placeholder": True}))
+        product.verify_built_wheel(wheel, record, self.package)
+        return Built(wheel, record)
+
+    def build(self, staging: Path, wanted: BuildOptions) -> Built:
+        """The wheel in ``staging``, verified, and its record. Raises `BuildError` and `VerificationError`."""
+        if wanted.modules:
+            filled_command(self.package, _DummyFields(), wanted.modules)
+        if compression_flag(self.declaration, self.cell) and str(self.cell.toolkit).startswith("12."):
+            self.notify(f"{self.cell.id}: {_DRIVER_FLOOR}")
+        with ExitStack() as stack:
+            work = stack.enter_context(build_dir(self.cell, self.package.build.disk or _ROOM))
+            engine, environ = stack.enter_context(self._engine(wanted, work))
+            return _BuildExecution(self, wanted, work, engine, environ).build(staging)
+
+    @contextmanager
+    def _engine(self, wanted: BuildOptions, work: BuildDir) -> Iterator[tuple[Engine, Mapping[str, str]]]:
+        """Where it runs, and the environment that commands start from there."""
+        choice = wanted.engine
+        if choice.name == "host":
+            yield HOST, self.environ
+            return
+        image = choice.image or self.cell.image
+        if image is None:
+            raise BuildError(
+                f"no image is declared for {choice.name}",
+                where=self.cell.id,
+                remedy=f"declare `image` of {self.cell.cuda or 'a CUDA label'}, or give --image",
+            )
+        cache = cache_root(self.environ)
+        cache.mkdir(parents=True, exist_ok=True)
+        mounts = [Mount(work.folder, writable=True), Mount(cache, writable=True), Mount(scripts())]
+        if self.package.source.checkout is not None:
+            mounts.append(Mount((self.declaration.root / self.package.source.checkout).resolve(), writable=True))
+        used = cache_for(wanted.tuning.cache, work, self.environ)
+        if used is not None:
+            mounts.append(Mount(Path(used.program)))
+            if used.kind == "local":
+                place = Path(used.variables["SCCACHE_DIR"])
+                place.mkdir(parents=True, exist_ok=True)
+                mounts.append(Mount(place, writable=True))
+        login = login_for(image, self.declaration.document.secrets, self.environ)
+        with container(
+            choice, image, self.cell.arch or HOST.arch, mounts=mounts, title=self.cell.id, environ=self.environ,
+            login=login, notify=self.notify,
+        ) as running:  # fmt: skip
+            yield running, container_environ(running.held.environ, self.environ, work.home, cache)
+
+    def draft(self, engine: Engine, used: Toolchain) -> BuildRecord:
+        """What the record says before there is a wheel."""
+        return BuildRecord(
+            wheel=self.cell.wheel,
+            bytes=0,
+            sha256="",
+            cell=self.cell,
+            engine=engine.name,
+            image=engine.image,
+            toolchain=used,
+            commit=source_tree.commit(self.declaration.root),
+        )
+
+
+@dataclass(frozen=True)
+class _BuildExecution:
+    """A job at the place where it is done."""
+
+    job: Job
+    wanted: BuildOptions
+    work: BuildDir
+    engine: Engine
+    environ: Mapping[str, str]
+
+    def build(self, staging: Path) -> Built:
+        """See `Job.build`."""
+        with disk_errors(self.work.folder, ANOTHER_DISK):
+            ready, draft, python = self._prepared()
+            seen = self._run(ready, python)
+        return self._finished(ready, draft, seen, staging)
+
+    def _prepared(self) -> tuple[Ready, BuildRecord, Path]:
+        """All that the command needs; the record's beginning; and the interpreter of its environment."""
+        job, cell, package = self.job, self.job.cell, self.job.package
+        patience = self.wanted.tuning.patience
+        tools = None
+        if cell.toolkit is not None and not cell.shim:
+            tools = toolchain.resolve(
+                self.wanted.toolchain, cell, environ=self.environ, notify=job.notify, engine=self.engine,
+                patience=patience,
+            )  # fmt: skip
+        python = build_python(
+            package.build, cell, environ=self.environ, notify=job.notify, engine=self.engine, patience=patience
+        )
+        check_torch(python, cell)
+        source = source_tree.sources(
+            job.declaration, package, self.work, environ=job.environ, notify=job.notify, patience=patience
+        )
+        licences = source_tree.licences(package, source)
+        used = tools.record() if tools else _NO_TOOLCHAIN
+        draft = job.draft(self.engine, used)
+        stamp = EmbeddedMetadata.of(cell, commit=draft.commit, modules=self.wanted.modules)
+        return Ready(cell, package, self.engine, tools, self.work, source, licences, stamp), draft, python
+
+    def _finished(self, ready: Ready, draft: BuildRecord, seen: _CommandResult, staging: Path) -> Built:
+        """The wheel of what the command left, and its record."""
+        job, cell, package = self.job, ready.cell, ready.package
+        with output_kept(self.work.log, cell, job.environ):
+            report = product.read_report(self.work.report, cell)
+            draft = draft.model_copy(
+                update={
+                    "slice": self.wanted.modules,
+                    "modules": list(report.modules),
+                    "left_out": list(report.left_out),
+                    "seconds": round(seen.seconds, 2),
+                    "parallel": seen.parallel,
+                    "peak_memory": seen.peak or None,
+                    "cache": seen.cache.outcome() if seen.cache else None,
+                }
+            )
+            if package.build.kind == "tree":
+                wheel = product.packed(
+                    self.work.out,
+                    staging,
+                    cell=cell,
+                    package=package,
+                    source=ready.source,
+                    stamp=ready.stamp,
+                    licences=ready.licences,
+                )
+            elif package.build.kind == "sdist":
+                wheel = sdist.collected(self.work.out, staging, cell)
+            else:
+                wheel = product.collected(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
+            if package.build.kind != "sdist":
+                draft = finished(wheel, package, cell, draft)
+            record = product.with_digest(wheel, draft)
+        self._judge(wheel, record)
+        if package.build.kind != "sdist" and not product.has_licence(wheel):
+            job.notify(f"warning: {wheel.name} carries no licence text; have its own build put one in")
+        figures = seen.cache.statistics if seen.cache else None
+        return Built(wheel, record, figures.read_bytes() if figures and figures.is_file() else None)
+
+    def _run(self, ready: Ready, python: Path) -> _CommandResult:
+        """Run the package's command. Raises `BuildError` with its last lines, and `BuildTimeout`."""
+        job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
+        tuning = self.wanted.tuning
+        asks = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
+        cache = cache_for(tuning.cache, self.work, job.environ) if tools or (asks and not cell.shim) else None
+        found = parallel.machine()
+        share = self._share(found)
+        values = command_fields(
+            cell, package, out=self.work.out, source=ready.source, report=self.work.report, python=python,
+            modules=self.wanted.modules, parallel=share, launcher=cache.launcher if cache else "",
+        )  # fmt: skip
+        command = filled_command(package, values, self.wanted.modules)
+        variables = environment_variables(
+            job.declaration, cell, package, values, environ=self.environ, toolchain=tools,
+            stand_ins=self._stand_ins(tools), temporary=self.work.temporary,
+            epoch=source_tree.epoch(job.declaration.root, job.environ),
+        )  # fmt: skip
+        variables.setdefault("DIST_EXTRA_CONFIG", str(self.work.setuptools))
+        preflight(ready, variables, found, self._job_memory(), job.notify)
+        if cache and command:
+            command, variables = cache.wrapped(command, python), variables | cache.variables
+        with_what = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
+        inside = f", in {self.engine.image.name}" if self.engine.image else ""
+        job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_what}{inside}")
+        if not command:  # a shim without files
+            return _CommandResult(0.0, share, 0, None)
+        job.notify(f"{cell.id}: {share.jobs} jobs: {share.reason}" + (f"; cache: {cache.mode}" if cache else ""))
+        variables[_MARK] = str(self.work.folder)
+        with open(self.work.log, "ab") as log:
+            watch = self._watchdog(log, cache, variables)
+            started = time.monotonic()
+            watch.begin()
+            try:
+                status = self.engine.run(command, env=variables, cwd=ready.source, sink=watch.sink, tick=watch.tick)
+            finally:
+                if cache:
+                    cache.stop(self.engine, variables)
+        if status != 0:
+            raise command_failed(cell, status, self.work.log, job.environ)
+        return _CommandResult(time.monotonic() - started, share, watch.peak, cache)
+
+    def _watchdog(self, log: BinaryIO, cache: CompilerCache | None, variables: Mapping[str, str]) -> Watchdog:
+        tuning, build = self.wanted.tuning, self.job.package.build
+        limits = Limits(tuning.silence or build.silence or SILENCE, tuning.time_limit or build.time_limit)
+        watch = Watchdog(
+            limits,
+            log,
+            cache_root(self.job.environ) / "failed" / f"{self.job.cell.wheel}.diagnostics.txt",
+            (self.work.folder, cache_root(self.job.environ)),
+            mark=f"{_MARK}={self.work.folder}",
+        )
+        if cache:
+            watch.more = lambda: cache.show(self.engine, variables)
+        return watch
+
+    def _share(self, found: parallel.Machine) -> Parallelism:
+        tuning, build = self.wanted.tuning, self.job.package.build
+        said = build.env.get("NVCC_THREADS") or build.env.get("FLASHINFER_NVCC_THREADS") or ""
+        threads = tuning.nvcc_threads or (int(said) if said.isdigit() else 1)
+        return parallel.shares(
+            found, threads=threads, job_memory=self._job_memory(), jobs=tuning.jobs, beside=tuning.beside
+        )
+
+    def _job_memory(self) -> int:
+        return self.job.package.build.job_memory or parallel.JOB_MEMORY
+
+    def _stand_ins(self, tools: toolchain.Toolchain | None) -> Path | None:
+        job = self.job
+        if tools is None or job.cell.arch is None:
+            return None
+        return glibc_stubs.glibc_stubs(
+            job.package, job.cell.arch, tools.host, self.environ, job.notify, engine=self.engine
+        )
+
+    def _judge(self, wheel: Path, record: BuildRecord) -> None:
+        job = self.job
+        warnings = []
+        try:
+            if job.package.build.kind == "sdist":
+                sdist.judge(wheel, job.cell)
+            else:
+                warnings = product.verify_built_wheel(wheel, record, job.package)
+        except VerificationError as error:
+            where = kept(wheel, job.environ, name=f"rejected-{wheel.name}")
+            kept(self.work.log, job.environ, name=f"{wheel.name}.build.log")
+            remedy = f"the wheel and the output of its build are kept beside each other: {where}"
+            raise VerificationError(error.what, where=error.where, remedy=remedy) from error
+        for finding in warnings:
+            job.notify(f"warning: {finding.kind}: {finding.what}")
+
+
+class _DummyFields(dict[str, str]):
+    """Fields whose values do not matter yet."""
+
+    def __missing__(self, key: str) -> str:
+        return ""

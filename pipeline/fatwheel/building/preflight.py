@@ -1,0 +1,122 @@
+"""Before the hours are spent: what would fail at the end of a build is tried at its beginning, and all told at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fatwheel.building import product
+from fatwheel.building.build_dir import BuildDir
+from fatwheel.building.cache import Notify
+from fatwheel.building.engine import Engine
+from fatwheel.building.parallel import Machine
+from fatwheel.building.toolchain import Toolchain
+from fatwheel.declaration.model import Package
+from fatwheel.errors import BuildError, PipelineError
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.targets import Target, parse_target, render
+from fatwheel.wheels.formats.elf import read_elf
+from fatwheel.wheels.io.sources import BytesSource
+
+_COMPILE = 600.0  # seconds; an empty kernel takes a third of a second for each target
+_KERNEL = 'extern "C" __global__ void fatwheel_preflight() {}\n'
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A build that is about to start."""
+
+    cell: Cell
+    package: Package
+    engine: Engine
+    tools: Toolchain | None
+    work: BuildDir
+    source: Path
+    licences: list[Path]
+    stamp: EmbeddedMetadata
+
+
+def preflight(ready: Ready, env: Mapping[str, str], found: Machine, job_memory: int, notify: Notify) -> None:
+    """Raise `BuildError` with everything that the build would fail on; what may go well is only said."""
+    if found.memory < job_memory:
+        notify(
+            f"warning: {found.memory / 2**30:.1f} GiB of memory are free, and one compiler is taken to need "
+            f"{job_memory / 2**30:.1f} GiB"
+        )
+    wrong = [*_disk(ready), *_compiler(ready, env), *_packing(ready)]
+    if len(wrong) == 1:
+        raise wrong[0]
+    if wrong:
+        told = "".join(f"\n- {error.what}\n  do: {error.remedy}" for error in wrong)
+        raise BuildError(f"this build would fail, for {len(wrong)} reasons:{told}", where=ready.cell.id)
+
+
+def _disk(ready: Ready) -> Iterator[BuildError]:
+    needed = ready.package.build.disk
+    if needed is None:
+        return
+    free = shutil.disk_usage(ready.work.folder).free
+    if free < needed:
+        yield BuildError(
+            f"the build needs {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free",
+            where=ready.cell.id,
+            remedy=f"free some space in {ready.work.folder.parent}, or set TMPDIR to a folder on another disk",
+        )
+
+
+def _compiler(ready: Ready, env: Mapping[str, str]) -> Iterator[BuildError]:
+    """Every target compiled once, with an empty kernel, and linked as the build will link."""
+    tools, cell = ready.tools, ready.cell
+    if tools is None or not cell.targets:
+        return
+    folder = ready.work.temporary / "preflight"
+    folder.mkdir(exist_ok=True)
+    source, library = folder / "preflight.cu", folder / "preflight.so"
+    source.write_text(_KERNEL, encoding="utf-8")
+    targets = [parse_target(text) for text in cell.targets]
+    start = [str(tools.nvcc.path), "-ccbin", tools.host.path, "-Xcompiler", "-fPIC"]
+
+    def compiled(wanted: list[Target], *more: str) -> str:
+        flags = render(wanted, "nvcc").split()
+        answer = ready.engine.ask([*start, *flags, *more, source.name], env=env, timeout=_COMPILE, cwd=folder)
+        return "" if answer.status == 0 else answer.tail or answer.ended
+
+    said = compiled(targets, "-shared", "-o", library.name)
+    if not said:
+        yield from _machine(ready, library)
+        return
+    broken = {str(one): words for one in targets if (words := compiled([one], "-c", "-o", "one.o"))}
+    words = next(iter(broken.values()), said)
+    shown = "".join(f"\n  | {line[:400]}" for line in words.splitlines())
+    names = f" for {' '.join(broken)}" if broken and len(broken) < len(targets) else ""
+    yield BuildError(
+        f"an empty kernel does not {'compile' if broken else 'link'}{names} with nvcc {tools.nvcc.version} and "
+        f"{tools.host.version}:{shown}",
+        where=cell.id,
+        remedy="mend the toolchain, or take another: --toolchain pypi, --engine podman",
+    )
+
+
+def _machine(ready: Ready, library: Path) -> Iterator[BuildError]:
+    """Whether the host compiler makes code for the cell's CPU."""
+    made = read_elf(BytesSource(library.read_bytes())).architecture
+    if ready.cell.arch is not None and made != ready.cell.arch:
+        yield BuildError(
+            f"the host compiler makes code for {made}, and the cell is for {ready.cell.arch}",
+            where=ready.cell.id,
+            remedy=f"set NVCC_CCBIN to a compiler for {ready.cell.arch}",
+        )
+
+
+def _packing(ready: Ready) -> Iterator[BuildError]:
+    """All that comes after the command, on a tiny wheel."""
+    try:
+        product.rehearse_packing(
+            ready.work.temporary, cell=ready.cell, package=ready.package, source=ready.source, stamp=ready.stamp,
+            licences=ready.licences,
+        )  # fmt: skip
+    except PipelineError as error:
+        yield BuildError(error.what, where=error.where, remedy=error.remedy)

@@ -1,0 +1,94 @@
+"""`fatwheel check`: the declaration, and what was generated from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fatwheel.console.output import echo_json, echo_wrapped, json_option, matrix_option, say
+
+if TYPE_CHECKING:
+    from fatwheel.declaration import Declaration
+    from fatwheel.errors import PipelineError, Problem
+
+
+@click.command(help="Check a declaration, and what was generated from it.")
+@matrix_option
+@json_option
+def command(matrix: Path, as_json: bool) -> None:
+    """Ends with 0, 2 (mistakes in the declaration) or 3 (a generated file that differs)."""
+    from fatwheel.declaration import read
+    from fatwheel.errors import DeclarationError, PipelineError
+    from fatwheel.plan import every_problem
+
+    failure: PipelineError | None = None
+    notes: list[Problem] = []
+    summary = ""
+    try:
+        reading = read(matrix)
+        if wrong := every_problem(reading):
+            raise DeclarationError(tuple(wrong))
+        summary, notes, failure = _judge(reading.checked())
+    except PipelineError as error:
+        failure = error
+    if as_json:
+        echo_json(_as_data(matrix, failure, notes))
+    else:
+        if summary:
+            click.echo(summary)
+        for note in notes:
+            say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
+            echo_wrapped(note.what, "  ", err=True)
+            echo_wrapped(f"do: {note.remedy}", "  ", err=True)
+    if failure is not None:
+        raise failure
+
+
+def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError | None]:
+    """What a sound declaration declares, in a line; notes; and drift."""
+    from fatwheel.declaration.schema import drift
+    from fatwheel.errors import DriftError
+    from fatwheel.plan import channels, make_plan, warnings
+    from fatwheel.workflows import drift as workflow_drift
+
+    counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
+    names = ", ".join(package.name for package in declaration.packages)
+    summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"
+    remedies = []
+    found = []
+    if difference := drift(declaration.root):
+        found.append(f"matrix.schema.json is not what this fatwheel writes\n{difference}")
+        remedies.append("`fatwheel schema -o matrix.schema.json`")
+    if workflows := list(map(str, workflow_drift(declaration))):
+        found += ["the workflows are not what this declaration generates", *workflows]
+        remedies.append(f"`fatwheel generate --matrix {declaration.path}`")
+    failure = DriftError("\n".join(found), remedy=f"run {', and '.join(remedies)}") if found else None
+    return summary, warnings(declaration), failure
+
+
+def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Problem]) -> dict[str, Any]:
+    from fatwheel.errors import DeclarationError, DriftError
+
+    problems = failure.problems if isinstance(failure, DeclarationError) else ()
+    other = failure if failure and not isinstance(failure, DeclarationError | DriftError) else None
+    return {
+        "file": str(matrix),
+        "ok": failure is None,
+        "problems": [_problem(p) for p in problems],
+        "notes": [_problem(p) for p in notes],
+        "drift": failure.what if isinstance(failure, DriftError) else None,
+        "error": str(other) if other else None,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "what": problem.what,
+        "text": problem.text,
+        "do": problem.remedy,
+    }

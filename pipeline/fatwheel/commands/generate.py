@@ -1,0 +1,35 @@
+"""`fatwheel generate`: the GitHub Actions workflows of a declaration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fatwheel.console.output import echo_json, json_option, matrix_option
+
+
+@click.command(help="Write the GitHub Actions workflows of a declaration.")
+@matrix_option
+@click.option("--check", is_flag=True, help="Write nothing; end with 3 if anything would change.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Another folder  [default: .github/workflows]")
+@json_option
+def command(matrix: Path, check: bool, output: Path | None, as_json: bool) -> None:
+    """Ends with 0, 2 (the declaration, or steps that GitHub would refuse) or 3 (drift, with --check)."""
+    from fatwheel.declaration import load
+    from fatwheel.errors import DriftError
+    from fatwheel.workflows import apply, differences
+
+    found = differences(load(matrix), output)
+    if not check:
+        apply(found)
+    if as_json:
+        done = "differs" if check else "written"
+        echo_json({"files": {d.shown: "orphan" if d.wanted is None else done for d in found}})
+    elif not check:
+        for difference in found:
+            click.echo(f"{difference.shown}: {'removed' if difference.wanted is None else 'written'}")
+        if not found:
+            click.echo("all as it was")
+    if check and found:
+        raise DriftError("\n".join(map(str, found)), remedy=f"run `fatwheel generate --matrix {matrix}`")

@@ -1,0 +1,93 @@
+"""`fatwheel plan`: what a channel builds, what it leaves out, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fatwheel.console.output import channel_option, date_option, echo_json, json_option, matrix_option
+
+
+@click.command(help="Show what a channel builds, what it leaves out, and why.")
+@matrix_option
+@channel_option
+@click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
+@date_option
+@click.option("--diff", "revision", metavar="REV", help="Show which cells and targets came and went since a revision.")
+@click.option("--store", metavar="STORE", help="With --diff: price the change by this store's releases.")
+@click.option(
+    "--records", metavar="DIR", type=click.Path(path_type=Path), help="With --diff: price it by wheels or records."
+)
+@click.option(
+    "--resume", "record", metavar="RECORD", type=click.Path(path_type=Path), help="Only what this release lacks."
+)
+@click.option("--tag", metavar="TAG", help="End with 2 unless this is the tag of the version.")
+@click.option("--commit", metavar="SHA", help="With --tag: the commit that must hold it.")
+@click.option(
+    "--actions", metavar="FILE", type=click.Path(path_type=Path),
+    help="On GitHub Actions: write the whole plan to FILE, and job matrices of what is selected to the outputs.",
+)  # fmt: skip
+@json_option
+def command(  # noqa: PLR0917  (click passes them by name)
+    matrix: Path,
+    channel: str,
+    only: str | None,
+    date: str | None,
+    revision: str | None,
+    store: str | None,
+    records: Path | None,
+    record: Path | None,
+    tag: str | None,
+    commit: str | None,
+    actions: Path | None,
+    as_json: bool,
+) -> None:
+    """The table for people, or the plan's JSON; with --diff the difference, either way."""
+    from fatwheel.declaration import load
+    from fatwheel.errors import UsageError
+    from fatwheel.plan import make_plan
+    from fatwheel.plan.versions import parse_date
+
+    if revision and (only or record):
+        raise UsageError("--diff compares whole plans", remedy="leave out --only and --resume")
+    if commit and not tag:
+        raise UsageError("--commit goes with --tag", remedy="add --tag TAG")
+    if (store or records) and not revision:
+        raise UsageError("--store and --records price a difference", remedy="add --diff REV")
+    declaration = load(matrix)
+    day = parse_date(date or None)
+    plan = make_plan(declaration, channel, only or None, day)
+    if tag:
+        from fatwheel.plan.tags import check_tag
+
+        check_tag(declaration, plan, tag, commit or ("HEAD" if actions else None))
+    if record:
+        from fatwheel.plan.resume import missing
+
+        plan = missing(declaration, plan, record)
+    if actions:
+        from fatwheel.pipelines.actions import write_matrices
+
+        write_matrices(declaration, make_plan(declaration, channel, date=day), plan, day, actions)
+    if revision:
+        from fatwheel.plan.diff import compare
+        from fatwheel.plan.revision import load_at
+
+        difference = compare(load_at(revision, matrix), plan, revision, day)
+        if store or records:
+            from fatwheel.pipelines.report import priced
+
+            difference = priced(difference, store, records, declaration)
+        if as_json:
+            echo_json(difference)
+        else:
+            from fatwheel.console.plan_tables import show_difference
+
+            show_difference(difference)
+    elif as_json:
+        echo_json(plan)
+    else:
+        from fatwheel.console.plan_tables import show_plan
+
+        show_plan(plan)

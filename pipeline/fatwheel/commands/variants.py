@@ -1,0 +1,27 @@
+"""`fatwheel variants`: wheel variants of ordinary wheels, for uv's preview."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fatwheel.console.output import echo_json, json_option
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(help="Make wheel variants (PEP 817, 825: drafts) of wheels that fatwheel built.")
+@click.argument("wheels", nargs=-1, required=True, type=_PATH)
+@click.option("--output", "-o", required=True, type=_PATH, help="The folder to write them to.")
+@json_option
+def command(wheels: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Experimental. Release what it writes, and the index lists it; uv reads it with its preview wheel-variants."""
+    from fatwheel.wheels.making.variants import make_variants
+
+    made = make_variants(wheels, output)
+    if as_json:
+        echo_json({"files": [str(path) for path in made]})
+        return
+    for path in made:
+        click.echo(str(path))

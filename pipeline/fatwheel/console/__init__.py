@@ -1,0 +1,1 @@
+"""Terminal output shared by commands: options, JSON, tables and progress."""

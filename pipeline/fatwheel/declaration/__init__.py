@@ -1,0 +1,6 @@
+"""matrix.yaml: reading it, checking it, and its JSON Schema."""
+
+from fatwheel.declaration.declaration import Declaration
+from fatwheel.declaration.load import Reading, load, parse, read
+
+__all__ = ["Declaration", "Reading", "load", "parse", "read"]

@@ -1,0 +1,118 @@
+"""CUDA labels, GPU families and the runners that prove them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from fatwheel.declaration.lists import items
+from fatwheel.declaration.model import Cuda, Document
+from fatwheel.declaration.source import Path, Source
+from fatwheel.declaration.structure import suggest
+from fatwheel.errors import Problem, UsageError
+from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, parse_target, render, toolkit
+
+_COMPRESS_SINCE = (12, 8)  # nvcc knows --compress-mode from CUDA 12.8
+
+
+def at_target(source: Source, path: Path, target: Target, what: str, remedy: str | None) -> Problem:
+    """A problem at one target of the list at a path."""
+    value = source.at(path)
+    for text, below, part in items(value) if isinstance(value, str | list) else ():
+        try:
+            if parse_target(text) == target:
+                return source.problem((*path, *below), what, remedy, part=part)
+        except (UsageError, TypeError):
+            continue
+    return source.problem(path, what, remedy)
+
+
+def at_capability(source: Source, path: Path, capability: Capability, what: str, remedy: str) -> Problem:
+    """A problem at one capability of the list at a path."""
+    value = source.at(path)
+    for text, below, part in items(value) if isinstance(value, str | list) else ():
+        if text == str(capability):
+            return source.problem((*path, *below), what, remedy, part=part)
+    return source.problem(path, what, remedy)
+
+
+def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Problem]:
+    """What a toolkit cannot compile, and options that it does not know."""
+    path: Path = ("cuda", label)
+    table = toolkit(cuda.toolkit)
+    for arch, targets in cuda.targets.items():
+        for target in targets:
+            if not table.compiles(target):
+                near = nearest(target, cuda.toolkit)
+                yield at_target(
+                    source, (*path, "targets", arch), target,
+                    f"{label} {arch}: CUDA {cuda.toolkit} cannot compile {target}",
+                    f"the nearest that it can is {near}" if near else f"leave {target} out: it has nothing near it",
+                )  # fmt: skip
+    if cuda.compress and cuda.compress != "none" and table.version < _COMPRESS_SINCE:
+        what = f"nvcc {cuda.toolkit} does not know --compress-mode"
+        yield source.problem((*path, "compress"), what, "leave it out, or use 12.8 or later")
+    for arch in cuda.image:
+        if arch not in cuda.targets:
+            what = f"{label} has an image for {arch}, but no targets"
+            yield source.problem((*path, "image", arch), what, f"add targets for {arch}, or remove it", key=True)
+
+
+def check_labels(document: Document, source: Source) -> Iterator[Problem]:
+    """Labels that pip and uv would rank against their toolkits: they compare as text, so cu9 > cu130."""
+    for (first, one), (second, other) in combinations(document.cuda.items(), 2):
+        older, newer = (
+            (first, second) if toolkit(one.toolkit).version < toolkit(other.toolkit).version else (second, first)
+        )
+        if one.toolkit != other.toolkit and older > newer:
+            old, new = document.cuda[older].toolkit, document.cuda[newer].toolkit
+            yield source.problem(
+                ("cuda", older),
+                f"pip and uv prefer +{older} (CUDA {old}) to +{newer} (CUDA {new}): labels compare as text",
+                f"name it cu{old.replace('.', '')}" if re.fullmatch(r"cu[0-9]+", older) else "rename one of them",
+                key=True,
+            )
+
+
+def check_families(document: Document, source: Source) -> Iterator[Problem]:
+    """Majors in one family each, known ones; bases that are not native and that every toolkit compiles."""
+    owner: dict[int, str] = {}
+    known = sorted({c.major for c in KNOWN_CAPABILITIES})
+    for name, family in document.families.items():
+        for place, major in enumerate(family.majors):
+            path: Path = ("families", name, "majors", place)
+            if major in owner:
+                twice = f"twice in {name}" if owner[major] == name else f"in {owner[major]} and in {name}"
+                yield source.problem(path, f"major {major} is {twice}", "keep one")
+            elif major not in known:
+                yield source.problem(path, f"no GPU has the major {major}", f"majors: {', '.join(map(str, known))}")
+            owner.setdefault(major, name)
+        for target in family.base or ():
+            base: Path = ("families", name, "base")
+            if target.major in family.majors:
+                what = f"{target} is native to {name}, so not a base"
+                yield at_target(source, base, target, what, "leave it out of base")
+            for label, cuda in document.cuda.items():
+                native = any(t.major in family.majors for targets in cuda.targets.values() for t in targets)
+                if native and not toolkit(cuda.toolkit).compiles(target):
+                    near = nearest(target, cuda.toolkit)
+                    what = f"{label}: CUDA {cuda.toolkit} cannot compile the base {target}"
+                    yield at_target(
+                        source, base, target, what, f"the nearest that it can is {near}" if near else "leave it out"
+                    )
+
+
+def check_runners(document: Document, source: Source) -> Iterator[Problem]:
+    """Runners for families, providers or fat wheels that are not there."""
+    names = list(document.families)
+    layouts = {package.layout for package in document.packages}
+    if "provider" in layouts:
+        every = {t for cuda in document.cuda.values() for targets in cuda.targets.values() for t in targets}
+        names += [render([t], "provider") for t in sorted(every) if t.kind == "real"]
+    if "fat" in layouts:
+        names.append("all")
+    for family in document.runners.smoke:
+        if family not in names:
+            path: Path = ("runners", "smoke", family)
+            yield source.problem(path, f"there is no family '{family}'", suggest(family, names), key=True)

@@ -1,0 +1,38 @@
+"""The version of the set, and what its nightlies lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from fatwheel.declaration.model import Document
+from fatwheel.declaration.source import Source
+from fatwheel.declaration.tree import Tree
+from fatwheel.errors import Problem
+
+
+def check_version_keys(document: Document, source: Source, tree: Tree) -> Iterator[Problem]:
+    """Exactly one of version and version_file, and the file is there."""
+    has_version, has_file = document.version is not None, document.version_file is not None
+    if has_version and has_file:
+        yield source.problem(("version_file",), "version and version_file say the same thing twice", "keep one of them")
+    elif not has_version and not has_file and not source.written("version") and not source.written("version_file"):
+        yield source.problem((), "'version' is missing", 'add version: "1.0", or version_file: version.txt')
+    if document.version_file and not tree.is_file(document.version_file):
+        remedy = "its path starts from the folder of this file"
+        yield source.problem(("version_file",), f"there is no file {document.version_file}", remedy)
+
+
+def check_versions(document: Document, version: str, source: Source) -> Iterator[Problem]:
+    """Nightlies (NEXT.devDATE) must come after the last release, so NEXT must too, and be no .dev itself."""
+    if document.next_version is None:
+        return
+    following, path = Version(document.next_version), ("next_version",)
+    if following <= Version(version):
+        yield source.problem(path, f"{following} does not come after {version}", "name a later version")
+    elif following.is_devrelease:
+        yield source.problem(path, f"{following} is a .dev release itself", f"write {following.base_version}")
+    elif Version(f"{following}.dev1") <= Version(version):
+        what = f"nightlies of {following} ({following}.dev...) come before {version} to pip and uv"
+        yield source.problem(path, what, "name the next pre-release, or a version after the final one")

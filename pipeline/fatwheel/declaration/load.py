@@ -1,0 +1,113 @@
+"""Reading a matrix.yaml: form first, then what must agree, all problems together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from fatwheel.declaration.checks import check, check_versions
+from fatwheel.declaration.declaration import Declaration
+from fatwheel.declaration.source import Mark, read_yaml
+from fatwheel.declaration.structure import validate
+from fatwheel.declaration.text import decode, printable
+from fatwheel.declaration.tree import Disk, Tree
+from fatwheel.errors import DeclarationError, Problem, UsageError
+
+_UNKNOWN = "0"  # stands for a version that is missing or wrong, which is a problem then
+
+
+def load(path: Path) -> Declaration:
+    """A checked declaration. Raises `DeclarationError` with all that is wrong, `UsageError` without such a file."""
+    return read(path).checked()
+
+
+def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
+    """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
+    return examine(text, path, tree).checked()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file holds as far as it can be made out (None if it cannot), and what is wrong with it."""
+
+    declaration: Declaration | None
+    problems: tuple[Problem, ...]
+
+    def checked(self) -> Declaration:
+        """The declaration. Raises `DeclarationError` if anything is wrong with it."""
+        if self.problems or self.declaration is None:
+            raise DeclarationError(self.problems)
+        return self.declaration
+
+
+def read(path: Path) -> Reading:
+    """A file, right or wrong. Raises `UsageError` if it is not there."""
+    try:
+        text = decode(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path}", remedy=_where_else(path)) from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder", remedy="give --matrix FILE") from None
+    except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path} cannot be read: {why}", remedy="give --matrix FILE") from None
+    return Reading(None, (text,)) if isinstance(text, Problem) else examine(text, path)
+
+
+def _where_else(path: Path) -> str:
+    """What to do about a declaration that is not there; one above is found, and not taken unasked."""
+    folder = path.absolute().parent
+    above = next((up / path.name for up in folder.parents if (up / path.name).is_file()), None)
+    if above:
+        return f"there is one above: give --matrix {Path(os.path.relpath(above))}"
+    return "give --matrix FILE, or begin with `fatwheel init`"
+
+
+def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:
+    """Text, right or wrong, with ``tree`` around it."""
+    tree = tree or Disk(path.parent)
+    source = read_yaml(text, str(path))
+    if source.value is None:
+        return Reading(None, tuple(source.problems) or (Problem(str(path), 1, 1, "the file is empty"),))
+    document, rest, found, broken = validate(source)
+    root = source.mark(())
+    problems = beyond(source.problems, found, root)
+    if document is None:
+        return Reading(None, tuple(problems))
+    problems = beyond(problems, check(document, rest, tree, broken), root)
+    version = document.version
+    if document.version_file and tree.is_file(document.version_file):
+        try:
+            version = read_version(tree, document.version_file)
+        except UsageError as error:
+            problems.append(source.problem(("version_file",), error.what, error.remedy))
+    if version:
+        problems += check_versions(document, version, rest)
+    return Reading(Declaration(path, document, rest, version or _UNKNOWN), tuple(problems))
+
+
+def beyond(earlier: Iterable[Problem], later: Iterable[Problem], root: Mark) -> list[Problem]:
+    """Both, without what a later pass says of a place that an earlier one has found wrong already."""
+    known = list(earlier)
+    seen = {(p.line, p.column) for p in known} - {(root.line, root.column)}
+    return [*known, *(p for p in later if (p.line, p.column) not in seen)]
+
+
+def read_version(tree: Tree, file: str) -> str:
+    """The version that a file holds and nothing else, in normal form. Raises `UsageError`."""
+    try:
+        text = tree.read(file).removeprefix("\ufeff").strip()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{file} cannot be read as UTF-8 text", remedy="let it hold 0.6.13 and no more") from None
+    try:
+        version = Version(text)
+    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
+        shown = printable(text if len(text) < 40 else f"{text[:40]}...")
+        raise UsageError(f"{file} holds '{shown}', which is no version", remedy="write 0.6.13 and no more") from None
+    if version.local:
+        raise UsageError(f"{file} holds '{text}', with a local label", remedy="leave the label out")
+    return str(version)

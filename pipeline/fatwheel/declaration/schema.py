@@ -1,0 +1,65 @@
+"""The JSON Schema of matrix.yaml, from the models."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any
+
+from fatwheel.declaration.model import Document
+
+FILE = "matrix.schema.json"
+
+
+def schema() -> dict[str, Any]:
+    """A JSON Schema (draft 2020-12) from which editors complete and check matrix.yaml."""
+    held = Document.model_json_schema(by_alias=True)
+    _close(held)
+    _without_null(held)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **held,
+        "title": "matrix.yaml of fatwheel",
+    }
+
+
+def _close(part: Any) -> None:
+    """Say of every mapping whose keys have a form that it holds no other keys, in place."""
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _close(inner)
+    if isinstance(part, dict) and "patternProperties" in part:
+        part["additionalProperties"] = False
+
+
+def _without_null(part: Any) -> None:
+    """Take out that a key may be null, in place: a key is written with a value, or not at all."""
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _without_null(inner)
+    if not isinstance(part, dict):
+        return
+    if part.get("default", ...) is None:
+        del part["default"]
+    options = part.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        options.remove({"type": "null"})
+        if len(options) == 1:
+            del part["anyOf"]
+            part.update(options[0] | part)
+
+
+def schema_text() -> str:
+    """The schema as it is written to a file."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def drift(folder: Path) -> str:
+    """The difference between the schema that lies in a folder and today's; empty if there is none, or no file."""
+    path = folder / FILE
+    if not path.is_file():
+        return ""
+    held, wanted = path.read_text(encoding="utf-8"), schema_text()
+    lines = difflib.unified_diff(
+        held.splitlines(), wanted.splitlines(), fromfile=FILE, tofile=f"{FILE} (generated)", lineterm="", n=1
+    )
+    return "\n".join(lines)

@@ -1,0 +1,179 @@
+"""From plain values to the models: every mistake of form, each with its place and its remedy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import replace
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from fatwheel.declaration.lists import Fault
+from fatwheel.declaration.model import Document
+from fatwheel.declaration.source import Mark, Path, Source
+from fatwheel.errors import Problem
+
+
+def suggest(text: str, allowed: list[str]) -> str | None:
+    """The remedy for a near miss, else the list of what is allowed."""
+    near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"allowed: {', '.join(allowed)}" if allowed else None
+
+
+def validate(source: Source) -> tuple[Document | None, Source, list[Problem], frozenset[str]]:
+    """The document, as far as it can be made out, the source that it stands for, and what is wrong with its form.
+
+    Parts with mistakes are left out of the document and of that source (only the key, where a key means nothing), so
+    that the checks that follow still see the rest. None where a part that everything needs is missing.
+    """
+    if not isinstance(source.value, dict):
+        remedy = "begin with `version:` and `packages:`"
+        return None, source, [source.problem((), "a matrix is a mapping of keys", remedy)], frozenset()
+    problems: list[Problem] = []
+    rest = source
+    broken: set[str] = set()
+    for _ in range(5):  # the whole; without what was wrong; without what that took away, and so on outwards
+        try:
+            return Document.model_validate(rest.value), rest, problems, frozenset(broken)
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+            if not problems:
+                problems = [problem for d in details for problem in _translate(source, d)]
+                _forget_odd_numbers(source, details)
+            broken |= {str(d["loc"][0]) for d in details if d["loc"]}
+            rest = rest.without({_removable(d) for d in details} - {()})
+    return None, rest, problems, frozenset(broken)
+
+
+def _forget_odd_numbers(source: Source, details: list[ErrorDetails]) -> None:
+    """Where a number or a name is wanted, ``010`` does not lack quotes, which is all that a reader of YAML knows."""
+    marks: list[Mark | None] = [source.mark(tuple(d["loc"])) for d in details if d["type"] == "int_type"]
+    marks += [source.keys.get(tuple(d["loc"][:-1])) for d in details if d["loc"][-1:] == ("[key]",)]
+    marks += [source.keys.get(tuple(d["loc"])) for d in details if d["type"] == "extra_forbidden"]
+    places = {(mark.line, mark.column) for mark in marks if mark}
+    source.problems = [p for p in source.problems if (p.line, p.column) not in places]
+
+
+def _removable(error: ErrorDetails) -> Path:
+    """What to leave out: the value that is wrong; where one is missing, the entry that cannot do without it."""
+    path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    return path[:2] if error["type"] == "missing" else path
+
+
+def _model_at(path: Path) -> type[BaseModel] | None:
+    """The model whose keys stand at a path."""
+    kind: Any = Document
+    for part in path:
+        kind = _plain(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            fields = {f.alias or name: f for name, f in kind.model_fields.items()}
+            if part not in fields:
+                return None
+            kind = fields[str(part)].annotation
+        elif get_origin(kind) in (dict, list):
+            kind = get_args(kind)[-1]
+        else:
+            return None
+    kind = _plain(kind)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _plain(kind: Any) -> Any:
+    """An annotation without Annotated and without `| None`."""
+    while True:
+        args = [a for a in get_args(kind) if a is not type(None)]
+        if hasattr(kind, "__metadata__") or (args and type(None) in get_args(kind)):
+            kind = args[0]
+        else:
+            return kind
+
+
+def allowed_keys(path: Path) -> list[str]:
+    """The keys that may stand in the mapping at a path."""
+    model = _model_at(path)
+    return [f.alias or name for name, f in model.model_fields.items()] if model else []
+
+
+def _translate(source: Source, error: ErrorDetails) -> list[Problem]:
+    is_key = error["loc"][-1:] == ("[key]",)
+    path: Path = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] == "not_text":
+        given = error["input"]
+        return [_not_text(source, (*path, *at), given[at[0]] if at else given) for at in error["ctx"]["paths"]]
+    if error["type"] != "fatwheel":
+        return [_known(source, error, path, is_key=is_key)]
+    faults: tuple[Fault, ...] = error["ctx"]["faults"]
+    found = [source.problem((*path, *f.path), f.what, f.remedy, key=is_key, part=f.part) for f in faults]
+    return [replace(p, text=None) for p in found] if path[:1] == ("secrets",) else found  # it may be a token
+
+
+def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> Problem:
+    kind, context, given = error["type"], error.get("ctx", {}), error["input"]
+    name = str(path[-1]) if path else "the file"
+    if kind == "extra_forbidden":
+        return source.problem(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
+    if kind == "missing":
+        inside = f" in {_spoken(path[:-1])}" if path[:-1] else ""
+        return source.problem(path[:-1], f"'{name}' is missing{inside}", f"add {name}:")
+    if kind == "literal_error":
+        options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
+        if isinstance(given, bool | int | float) or given is None:
+            return _not_text(source, path, given)
+        return source.problem(path, f"'{given}' is not allowed here", suggest(str(given), options), key=is_key)
+    if kind == "string_type":
+        return _not_text(source, path, given)
+    wanted = {
+        "bool_type": "true or false",
+        "int_type": "a whole number",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping",
+        "model_attributes_type": "a mapping",
+    }.get(kind)
+    if wanted:
+        shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
+        quoted = (source.mark(path).lead or 0) > 0
+        return source.problem(
+            path, f"{_spoken(path)} is {shown}, not {wanted}", _remedy(kind, path, given, quoted=quoted)
+        )
+    if kind in {"too_short", "string_too_short"}:
+        return source.problem(
+            path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else "write it out"
+        )
+    if kind == "greater_than_equal":
+        return source.problem(path, f"{_spoken(path)} is {given}", f"write {context['ge']} or more")
+    return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
+
+
+def _remedy(kind: str, path: Path, given: Any, *, quoted: bool) -> str | None:
+    if kind == "int_type":
+        digits = re.fullmatch(r"[+]?0*([0-9]{1,18})", given.replace("_", "") if isinstance(given, str) else "")
+        return f"write {digits[1]}{', without quotes' if quoted else ''}" if digits else "write a number"
+    if kind == "list_type":
+        return f"write [{given}]" if isinstance(given, str) else "begin each item with -"
+    keys = allowed_keys(path)
+    return f"keys: {', '.join(keys)}" if keys else "write NAME: VALUE" if kind == "dict_type" else None
+
+
+def _shape(given: Any) -> str:
+    return "a list" if isinstance(given, list) else "a mapping" if isinstance(given, dict) else str(given).lower()
+
+
+def _not_text(source: Source, path: Path, given: Any) -> Problem:
+    text = source.mark(path).text
+    if isinstance(given, bool | int | float) and text is not None:
+        sort = "a truth value" if isinstance(given, bool) else "a number"
+        return source.problem(path, f"{text} is {sort} without quotes, and text is wanted", f'write "{text}"')
+    if given is None:
+        return source.problem(path, f"{_spoken(path)} is empty", 'write a value, or "" for none')
+    return source.problem(path, f"{_spoken(path)} is not text", "write one value")
+
+
+def _spoken(path: Path) -> str:
+    """A path as a person would write it: packages[0].build."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.lstrip(".") or "the file"

@@ -1,0 +1,138 @@
+"""The plain values of a declaration: targets, versions, sizes, labels; what each may look like."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from packaging.version import Version
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from fatwheel.declaration.lists import read_capabilities, read_targets, wrong
+from fatwheel.targets import Capability, Target, toolkits
+
+
+class Pattern:
+    """A form that text must have, for the check and for the JSON Schema alike."""
+
+    def __init__(self, pattern: str, what: str, remedy: str) -> None:
+        self._form, self._what, self._remedy = pattern, what, remedy  # compiled where a file has such a value
+        self.schema = WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+        self.check = AfterValidator(self._check)
+
+    def _check(self, value: str) -> str:
+        if not re.fullmatch(self._form, value):
+            raise wrong(f"'{value}' is not {self._what}", self._remedy)
+        return value
+
+
+def _release(value: str) -> str:
+    if value not in toolkits():
+        raise wrong(f"CUDA toolkit '{value}' is not in the table", f"known: {', '.join(toolkits())}")
+    return value
+
+
+def _version(value: str) -> str:
+    try:
+        version = Version(value)
+    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
+        raise wrong(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
+    if version.local:
+        raise wrong(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
+    return str(version)
+
+
+def _requirement(value: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement  # its parser costs a start-up 20 ms
+
+    try:
+        Requirement(value)
+    except InvalidRequirement:
+        raise wrong(f"'{value}' is not a requirement", "write it like numpy or numpy>=1.24") from None
+    return value
+
+
+def _templated(value: str) -> str:
+    _requirement(re.sub(r"\{[a-z_]+\}", "1", value))
+    return value
+
+
+def _secret(value: str) -> str:
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # what stands here may be a token: it is not repeated
+        raise wrong("this is not the name of a secret", "give its name, like WHL_TOKEN, and never its value")
+    return value
+
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def byte_size(value: Any) -> int:
+    """Bytes of a size as people write it: 2 GiB, 500 MB. Raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
+    if not match or match[2].upper() not in _UNITS or not float(match[1]):
+        raise wrong(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+_SPANS = {"S": 1, "MIN": 60, "H": 3600}
+
+
+def duration(value: Any) -> float:
+    """Seconds of a duration as people write it: 90 s, 45 min, 6 h. Raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", value) if isinstance(value, str) else None
+    if not match or not float(match[1]):
+        raise wrong(f"'{value}' is not a duration", "write it with its unit, like 90 min, 6 h or 30 s")
+    return float(match[1]) * _SPANS[match[2].upper()]
+
+
+def _share(value: Any) -> float:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
+    if not match:
+        raise wrong(f"'{value}' is not a share", "write it in percent, like 95 %")
+    return float(match[1]) / 100
+
+
+_LIST = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+_SIZE = WithJsonSchema({"type": "string", "examples": ["2 GiB"]})
+_SPAN = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(s|min|h)$", "examples": ["90 min"]})
+_PERCENT = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$"})
+
+Targets = Annotated[tuple[Target, ...], BeforeValidator(read_targets), _LIST]
+Capabilities = Annotated[tuple[Capability, ...], BeforeValidator(read_capabilities), _LIST]
+Bytes = Annotated[int, BeforeValidator(byte_size), _SIZE]
+Duration = Annotated[float, BeforeValidator(duration), _SPAN]
+Share = Annotated[float, BeforeValidator(_share), _PERCENT]
+PublicVersion = Annotated[str, AfterValidator(_version)]
+Release = Annotated[str, AfterValidator(_release), Field(json_schema_extra={"enum": list(toolkits())})]
+Dependency = Annotated[str, AfterValidator(_requirement)]
+TemplatedDependency = Annotated[str, AfterValidator(_templated)]
+Secret = Annotated[str, AfterValidator(_secret), WithJsonSchema({"type": "string", "pattern": "^[A-Z_][A-Z0-9_]*$"})]
+
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
+_axis_name = Pattern(r"[a-z][a-z0-9_]*", "a name for an axis", "use small letters, digits and _")
+_axis_value = Pattern(r"[A-Za-z0-9][A-Za-z0-9._]{0,63}", "a value of an axis", "use up to 64 letters, digits, . and _")
+_label = Pattern(r"[a-z][a-z0-9]*", "a label", "use small letters and digits, like cu130 or sm9x")
+_prefix = Pattern(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "the beginning of an id", "use small letters, digits and -")
+_repository = Pattern(rf"{_NAME}/{_NAME}", "a repository", "write it like OWNER/REPO")
+_python_tag = Pattern(
+    r"[a-z0-9_.{}]+-[a-z0-9_.{}]+", "a Python and ABI tag", "write it like cp39-abi3 or cp{python_nodot}-none"
+)
+_glibc = Pattern(r"2_([5-9]|[1-9][0-9])", "a glibc floor", "write it like 2_28, as in manylinux_2_28")
+_variable = Pattern(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable", "use letters, digits and _")
+_module = Pattern(
+    r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a module", "write what follows `import`"
+)
+_inside = Pattern(
+    r"(?!/)(?!.*(^|/)\.\.(/|$)).+", "a path inside the wheel", "write it from the wheel's root, like mylib/_build.py"
+)
+
+AxisName = Annotated[str, _axis_name.check, _axis_name.schema]
+AxisValue = Annotated[str, _axis_value.check, _axis_value.schema]
+Label = Annotated[str, _label.check, _label.schema]
+IdPrefix = Annotated[str, _prefix.check, _prefix.schema]
+Repository = Annotated[str, _repository.check, _repository.schema]
+PythonTag = Annotated[str, _python_tag.check, _python_tag.schema]
+Glibc = Annotated[str, _glibc.check, _glibc.schema]
+Variable = Annotated[str, _variable.check, _variable.schema]
+ModuleName = Annotated[str, _module.check, _module.schema]
+PathInside = Annotated[str, _inside.check, _inside.schema]

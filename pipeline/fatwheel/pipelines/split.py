@@ -1,0 +1,99 @@
+"""Composing a split: the cells that a fat wheel holds, and what their wheels say of themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+from fatwheel.building.postprocess import without
+from fatwheel.building.product import with_digest
+from fatwheel.building.restamp import restamped
+from fatwheel.declaration import Declaration
+from fatwheel.declaration.model import Package
+from fatwheel.errors import UsageError
+from fatwheel.plan import channels, make_plan
+from fatwheel.records.build import BuildRecord
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.records.split import SplitPart
+from fatwheel.targets import parse_target
+from fatwheel.wheels.formats.names import WheelName, architecture
+from fatwheel.wheels.making.split import Part
+from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.reading.read_embedded import stamp_of
+
+
+def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:
+    """The package and the cells that a fat wheel holds; for one that is split already, its own cell.
+
+    Raises `UsageError` where the declaration has no such package, version, CUDA label or CPU architecture.
+    """
+    name = WheelName.parse(wheel.name)
+    package = declaration.package(str(name.distribution))
+    layout: Literal["family", "provider"] = "provider" if by == "target" else "family"
+    if by is None and package.layout == "provider":
+        layout = "provider"
+    cells = _cells(_laid_out(declaration, package, layout), package)
+    own = [cell for cell in cells if cell.wheel == wheel.name]
+    if own:
+        return package, own
+    label = (name.version.local or "").split(".")[0]
+    arches = {arch for platform in name.platforms if (arch := architecture(platform))}
+    found = [
+        cell
+        for cell in cells
+        if cell.version == name.version.public and cell.cuda == label and cell.arch in arches and not cell.shim
+    ]
+    if not found:
+        known = sorted({f"{cell.version}+{cell.cuda} {cell.arch}" for cell in cells if not cell.shim})
+        raise UsageError(
+            f"{declaration.path.name} has no cells of {name.version.public} for CUDA '{label}' on "
+            f"{' '.join(sorted(arches)) or 'any CPU'}",
+            where=wheel.name,
+            remedy=f"it has {', '.join(known)}; the wheel's local version begins with the CUDA label",
+        )
+    return package, found
+
+
+def _laid_out(declaration: Declaration, package: Package, layout: str) -> Declaration:
+    changed = [p.model_copy(update={"layout": layout}) if p is package else p for p in declaration.packages]
+    return dataclasses.replace(declaration, document=declaration.document.model_copy(update={"packages": changed}))
+
+
+def _cells(declaration: Declaration, package: Package) -> list[Cell]:
+    found: dict[str, Cell] = {}
+    for channel in channels(declaration):
+        for cell in make_plan(declaration, channel).cells:
+            if declaration.package(cell.package).name == package.name:
+                found.setdefault(cell.wheel, cell)
+    return list(found.values())
+
+
+def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> Part:
+    """What the wheel of a cell is to hold and say; commit and slice are the fat wheel's."""
+    fat = _stamp(wheel)
+    commit = built.commit if built else fat.commit if fat else None
+    modules = built.slice if built else fat.slice if fat else None
+    return Part(
+        cell=cell.id,
+        wheel=cell.wheel,
+        stamp=EmbeddedMetadata.of(cell, commit=commit, modules=modules),
+        rewrite=lambda names, read: restamped(names, read, package.stamp, cell),
+    )
+
+
+def _stamp(wheel: Path) -> EmbeddedMetadata | None:
+    with Archive.open(wheel) as archive:
+        return stamp_of(archive)
+
+
+def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:
+    """The build record of one part: the fat build's, with this wheel's cell, bytes and modules."""
+    mine = {parse_target(text) for text in cell.targets}
+    held = without(built, part.dropped, "its device code is for other families")
+    modules = [
+        module.model_copy(update={"targets": [text for text in module.targets if parse_target(text) in mine]})
+        for module in held.modules
+    ]
+    return with_digest(wheel, held.model_copy(update={"cell": cell, "modules": modules}))

@@ -1,0 +1,63 @@
+"""What is still missing of a plan after a release that did not bring all of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from fatwheel.declaration import Declaration
+from fatwheel.errors import UsageError
+from fatwheel.records.manifest import Manifest
+from fatwheel.records.plan import Plan
+from fatwheel.records.release import ReleaseJournal, ReleaseRecord
+
+
+def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
+    """The plan with only the cells whose file is not live by the record of a release: its own, its journal or manifest.
+
+    Raises `UsageError` for a record that is none, and for one of another tag.
+    """
+    tag, live = _live(record)
+    if tag != plan.tag:
+        raise UsageError(
+            f"the record is of the tag {tag}, and the plan of {plan.tag}",
+            where=str(record),
+            remedy="give the --channel and, for a nightly, the --date of that release",
+        )
+    cells = [cell for cell in plan.cells if cell.wheel not in live]
+    counts = Counter(declaration.package(cell.package).name for cell in cells)
+    kept = {cell.id for cell in cells}
+    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are live by {record.name}"
+    unproven = [row.model_copy(update={"cells": [c for c in row.cells if c in kept]}) for row in plan.not_proven]
+    return plan.model_copy(
+        update={
+            "cells": cells,
+            "packages": [p.model_copy(update={"cells": counts[p.name]}) for p in plan.packages],
+            "not_proven": [row for row in unproven if row.cells],
+            "warnings": [note, *plan.warnings],
+        }
+    )
+
+
+def _live(record: Path) -> tuple[str, set[str]]:
+    """The tag of a release and the names of its live assets."""
+    try:
+        done: ReleaseRecord | ReleaseJournal | Manifest = ReleaseRecord.read(record)
+    except UsageError as error:
+        done = _other(record, error)
+    if isinstance(done, Manifest):
+        return done.tag, {asset.name for asset in done.assets}
+    return done.tag, {asset.name for asset in done.assets if asset.live}
+
+
+def _other(record: Path, error: UsageError) -> ReleaseJournal | Manifest:
+    """A journal or a manifest; where it is neither, the error of a record that it is not."""
+    with suppress(UsageError):
+        return ReleaseJournal.read(record)
+    with suppress(OSError, ValueError):
+        said = json.loads(record.read_bytes())
+        if isinstance(said, dict) and {"version", "assets", "absent"} <= said.keys():  # what only a manifest has
+            return Manifest.read(record)
+    raise error from None

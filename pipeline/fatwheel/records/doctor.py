@@ -1,0 +1,36 @@
+"""What a machine can build, smoke and release, as `fatwheel doctor` sees it; fit for a bug report."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fatwheel.records.base import Record
+
+State = Literal["ok", "missing", "note"]
+
+
+class Finding(Record):
+    """One thing: whether it is there, what it is, and what to install or set where it is not."""
+
+    area: str  # machine, build, smoke, release
+    name: str
+    state: State
+    detail: str
+    remedy: str | None = None
+
+
+class Readiness(Record):
+    """One cell, and why this machine cannot build it; null if it can."""
+
+    id: str
+    reason: str | None
+
+
+class Diagnosis(Record):
+    """All findings, and the cells of a declaration where one was given. No value of a variable is in it."""
+
+    fatwheel: str
+    python: str
+    system: str
+    findings: list[Finding]
+    cells: list[Readiness] = []

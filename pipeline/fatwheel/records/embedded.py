@@ -1,0 +1,40 @@
+"""What every wheel that fatwheel packs says of itself: ``*.dist-info/fatwheel.json``."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from fatwheel.records.base import Record
+from fatwheel.records.plan import Cell
+
+
+class EmbeddedMetadata(Record):
+    """Targets, covered capabilities, toolkit and commit of a wheel; readable before anything is imported."""
+
+    distribution: str
+    version: str  # with the local label
+    cuda: str | None
+    toolkit: str | None
+    arch: str | None
+    family: str | None
+    targets: list[str]
+    covers: list[str]
+    commit: str | None
+    slice: list[str] | None = None
+    placeholder: bool = False
+
+    @classmethod
+    def of(cls, cell: Cell, *, commit: str | None = None, modules: list[str] | None = None) -> Self:
+        """The stamp of a cell's wheel. ``modules``: those of a slice, None for a whole wheel."""
+        return cls(
+            distribution=cell.package,
+            version=cell.full_version,
+            cuda=cell.cuda,
+            toolkit=cell.toolkit,
+            arch=cell.arch,
+            family=cell.family,
+            targets=cell.targets,
+            covers=cell.covers,
+            commit=commit,
+            slice=modules,
+        )

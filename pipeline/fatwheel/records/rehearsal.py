@@ -1,0 +1,32 @@
+"""What a rehearsal of the whole line saw, cell by cell."""
+
+from __future__ import annotations
+
+from fatwheel.records.base import Record
+from fatwheel.records.plan import Cell
+
+
+class Rehearsed(Record):
+    """One cell on its way: what each station said, ``-`` where it did not come so far. ``seconds`` of the build."""
+
+    id: str
+    wheel: str
+    cell: Cell
+    build: str = "-"  # done, failed, not here
+    bytes: int | None = None
+    seconds: float | None = None
+    smoke: str = "-"  # import, GPU 9.0, placeholder, skipped, failed
+    release: str = "-"  # the asset's outcome
+    index: str = "-"  # listed
+    install: str = "-"  # done, failed
+    reason: str = ""
+    status: int = 0  # exit status of what failed
+
+
+class Rehearsal(Record):
+    """All cells, and whether the release was published."""
+
+    tag: str
+    published: bool
+    folder: str
+    cells: list[Rehearsed]

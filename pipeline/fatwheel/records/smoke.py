@@ -1,0 +1,59 @@
+"""What a smoke test saw: ``X.whl.smoke.json`` beside ``X.whl``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from fatwheel.records.base import Record
+
+Outcome = Literal["passed", "failed", "skipped"]
+
+
+class Check(Record):
+    """One test: whether it held, and what it said."""
+
+    outcome: Outcome
+    detail: str = ""
+
+
+class Device(Record):
+    """A GPU that the test ran on."""
+
+    name: str
+    capability: str
+    driver: str | None = None
+
+
+class SmokeRecord(Record):
+    """Import and GPU tests of one wheel, and which promised capabilities were executed.
+
+    ``import`` in JSON. ``python`` is the version that it was imported with, ``modules`` what was imported.
+    ``fat_binaries`` is how many were loaded, all kernels in them at once, and ``without_code`` names the libraries that
+    hold nothing for the device.
+    """
+
+    wheel: str
+    sha256: str
+    import_: Check = Field(alias="import")
+    gpu: Check | None = None  # null: not asked for
+    device: Device | None = None
+    executed: list[str] = []
+    not_executed: list[str] = []
+    python: str | None = None
+    modules: list[str] = []
+    fat_binaries: int | None = None
+    without_code: list[str] = []
+
+    @property
+    def proven(self) -> str:
+        """What was seen to work, in a word or two: ``GPU 9.0``, ``import``, or ``skipped`` for nothing."""
+        if self.executed:
+            return f"GPU {' '.join(self.executed)}"
+        return "import" if self.import_.outcome == "passed" else self.import_.outcome
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing that was run failed."""
+        return self.import_.outcome != "failed" and (self.gpu is None or self.gpu.outcome != "failed")

@@ -1,0 +1,25 @@
+"""What a split says: the wheels that one fat wheel became."""
+
+from __future__ import annotations
+
+from fatwheel.records.base import Record
+
+
+class SplitPart(Record):
+    """One wheel. ``thinned``: libraries that entries left; ``emptied``: kept without any; ``dropped``: not in it."""
+
+    cell: str
+    wheel: str
+    bytes: int
+    targets: list[str]
+    thinned: list[str] = []
+    emptied: list[str] = []
+    dropped: list[str] = []
+
+
+class SplitRecord(Record):
+    """The fat wheel, its size in bytes, and its parts."""
+
+    wheel: str
+    bytes: int
+    parts: list[SplitPart]

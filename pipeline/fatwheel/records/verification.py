@@ -1,0 +1,94 @@
+"""What is wrong with a wheel: every finding at once, each of a stable kind, with what to do about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fatwheel.records.base import Record
+
+Severity = Literal["error", "warning"]
+
+FindingKind = Literal[
+    # The archive
+    "archive-unreadable",  # no zip, cut short, or made to mislead
+    "member-unreadable",  # its bytes do not unpack to what is declared; a zip bomb
+    "member-duplicate",  # two members of one name
+    "member-case",  # two names that are one where case does not count
+    "member-outside",  # it would be written outside the install folder
+    "member-special",  # a symbolic link or a device
+    "member-name",  # a name that does not install everywhere
+    # Names and metadata
+    "wheel-name",  # the file name is not a wheel's, or not the expected one
+    "dist-info",  # none, several, or one of another name or version
+    "metadata-missing",
+    "metadata-name",
+    "metadata-version",
+    "metadata-invalid",
+    "wheel-file",  # WHEEL is missing or unreadable
+    "wheel-tags",  # WHEEL and the file name differ
+    "license-missing",
+    # RECORD
+    "record-missing",
+    "record-unreadable",
+    "record-line",  # a line that says nothing that can be checked
+    "record-absent",  # listed, but not there
+    "record-unlisted",  # there, but not listed
+    "record-hash",
+    "record-size",
+    # Binaries
+    "platform-any",  # a platform-independent tag on machine code
+    "purelib",
+    "elf-unreadable",
+    "elf-machine",
+    "glibc-floor",
+    "libstdcxx-floor",
+    "glibc-private",
+    "rpath-absolute",
+    "rpath-outside",
+    "driver-bundled",
+    # Device code
+    "fat-binary-unreadable",
+    "target-missing",
+    "target-stray",
+    "module-missing",
+    "module-unexpected",
+    "module-target-missing",
+    "module-target-stray",
+    # What the wheel, or a record of it, says of itself
+    "stamp-unreadable",
+    "stamp-version",
+    "stamp-arch",
+    "stamp-targets",
+    "stamp-cell",
+    "stamp-stale",
+    "digest",
+]
+
+
+class Finding(Record):
+    """One thing wrong. ``member`` is the file inside the wheel, or null when it is the wheel as a whole."""
+
+    kind: FindingKind
+    severity: Severity
+    member: str | None
+    what: str
+    remedy: str
+
+
+class Verification(Record):
+    """All findings on one wheel: errors first, then by kind and member."""
+
+    wheel: str
+    bytes: int
+    placeholder: bool = False
+    findings: list[Finding] = []
+
+    @property
+    def errors(self) -> list[Finding]:
+        """Findings that forbid a release."""
+        return [finding for finding in self.findings if finding.severity == "error"]
+
+    @property
+    def sound(self) -> bool:
+        """Whether there are no errors; warnings do not count."""
+        return not self.errors

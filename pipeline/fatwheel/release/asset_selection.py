@@ -1,0 +1,91 @@
+"""From given files to wanted assets: judged, hashed, and each wheel with its metadata behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from fatwheel.digests import file_digest
+from fatwheel.records.files import METADATA
+from fatwheel.records.release import AssetRecord, HashedFile
+from fatwheel.release.execute import FileJob
+from fatwheel.release.manifest_assets import expected_asset
+from fatwheel.release.policy import contradicted, withheld
+from fatwheel.release.reconcile import ExpectedAsset
+from fatwheel.release.request import ProgressListener, ReleaseRequest
+from fatwheel.release.sources import Given
+from fatwheel.stores.remote import Rules
+
+
+@dataclass(frozen=True)
+class AssetSelection:
+    """The given files by what may become of them; ``refused`` are settled already."""
+
+    accepted: tuple[Given, ...]
+    refused: tuple[AssetRecord, ...]
+
+
+def select_assets(given: Sequence[Given], request: ReleaseRequest, rules: Rules) -> AssetSelection:
+    """Judge the files by all that can be known without reading them."""
+    limit = limit_of(request, rules)
+    accepted, refused = [], []
+    for one in given:
+        if reason := withheld(one, limit, rules, request.plan):
+            refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason))
+        else:
+            accepted.append(one)
+    return AssetSelection(tuple(accepted), tuple(refused))
+
+
+def asset_names(sorted_out: AssetSelection, request: ReleaseRequest) -> tuple[str, ...]:
+    """The names of all assets that are to go up, but for the closing ones."""
+    names = [one.name for one in sorted_out.accepted]
+    if request.metadata:
+        names += [one.name + METADATA for one in sorted_out.accepted if one.metadata is not None]
+    return tuple(names)
+
+
+def hash_all(
+    sorted_out: AssetSelection, request: ReleaseRequest, progress: ProgressListener
+) -> tuple[tuple[FileJob, ...], tuple[AssetRecord, ...]]:
+    """Hash the files, two at a time; those whose bytes contradict their records are withheld.
+
+    Digests of an earlier run count as long as a file's size and modification time are the same.
+    """
+    known = {(f.path, f.size, f.mtime_ns): f.sha256 for f in request.hashed}
+
+    def digest(one: Given) -> str | OSError:
+        path = str(one.path.absolute())
+        sha256 = known.get((path, one.size, one.mtime_ns))
+        try:
+            sha256 = sha256 or file_digest(one.path)
+        except OSError as error:
+            return error
+        progress.hashed(HashedFile(path=path, size=one.size, mtime_ns=one.mtime_ns, sha256=sha256))
+        return sha256
+
+    jobs: list[FileJob] = []
+    refused: list[AssetRecord] = []
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for one, sha256 in zip(sorted_out.accepted, pool.map(digest, sorted_out.accepted), strict=True):
+            reason = f"it cannot be read: {sha256}" if isinstance(sha256, OSError) else contradicted(one, sha256)
+            if isinstance(sha256, OSError) or reason:
+                refused.append(AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=reason or ""))
+                continue
+            jobs.append(file_job(one, sha256, metadata=request.metadata))
+    return tuple(jobs), tuple(refused)
+
+
+def file_job(one: Given, sha256: str, *, metadata: bool) -> FileJob:
+    """What becomes of one file: an asset, and behind a wheel its METADATA."""
+    wanted = ExpectedAsset(one.name, one.size, sha256, one.member or one.path, one.mtime_ns)
+    if metadata and one.metadata is not None:
+        return FileJob((wanted, expected_asset(one.name + METADATA, one.metadata)))
+    return FileJob((wanted,))
+
+
+def limit_of(request: ReleaseRequest, rules: Rules) -> int:
+    """Bytes. What is as large is withheld. A declaration may lower a store's own limit, but not raise it."""
+    asked = request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
+    return min(asked, rules.size_limit) if rules.hard else asked

@@ -1,0 +1,134 @@
+"""The one release of a tag that is written to: found, or made as a draft."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fatwheel.errors import ReleaseRefused
+from fatwheel.release.rate_limit import RateLimiter
+from fatwheel.stores.clock import Clock
+from fatwheel.stores.remote import RemoteRelease, Store
+from fatwheel.stores.retry import Retrier, RetryPolicy
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
+
+_SHA = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is asked for when a draft is made."""
+
+    tag: str
+    commit: str | None
+    title: str
+    notes: str
+    prerelease: bool = False
+
+
+def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRelease | None, tuple[str, ...]]:
+    """The release to write to, or None to make one, with notes. Raises `ReleaseRefused`.
+
+    A published one comes before any draft; of several drafts the oldest is taken, so that two writers take the same.
+    """
+    published = [release for release in found if not release.draft]
+    drafts = sorted((r for r in found if r.draft), key=lambda r: (len(r.id), r.id))
+    if not found:
+        return None, ()
+    chosen = (published or drafts)[0]
+    if commit and chosen.commit and _SHA.fullmatch(chosen.commit) and chosen.commit != commit:
+        raise ReleaseRefused(
+            f"the {'draft' if chosen.draft else 'release'} of {chosen.tag} is of commit {chosen.commit[:12]}, "
+            f"not {commit[:12]}",
+            remedy="delete that draft, or release from its commit" if chosen.draft else "use another tag",
+        )
+    others = len(drafts) - (1 if chosen.draft else 0)
+    notes = (f"{others} other draft{'s' if others > 1 else ''} of {chosen.tag} left alone",) if others else ()
+    return chosen, notes
+
+
+def same_commit(release: RemoteRelease, commit: str | None) -> bool:
+    """Whether a draft is known to be of the very commit that is released now."""
+    return bool(release.draft and commit and _SHA.fullmatch(commit) and release.commit == commit)
+
+
+class ReleaseRequests:
+    """The requests around the uploads: each tried patiently, since nothing goes without them."""
+
+    def __init__(
+        self, store: Store, policy: RetryPolicy, clock: Clock, stop: threading.Event, pacer: RateLimiter
+    ) -> None:
+        self.store = store
+        self._pacer = pacer
+        self._policy = policy
+        self._clock = clock
+        self._stop = stop
+
+    def patience(self) -> Retrier:
+        """Fresh tries."""
+        return Retrier(self._policy, self._clock, self._stop, self._pacer.hold)
+
+    def find(self, tag: str) -> tuple[RemoteRelease, ...]:
+        """The releases of a tag."""
+        return self.patience().retrying()(self.store.find, tag)
+
+    def obtain(self, opening: Opening) -> tuple[RemoteRelease, bool, tuple[str, ...]]:
+        """Find the release or make the draft: the release, whether it was made now, and notes."""
+        made = False
+
+        def once() -> tuple[RemoteRelease, bool, tuple[str, ...]]:
+            nonlocal made
+            chosen, notes = choose(self.store.find(opening.tag), opening.commit)
+            if chosen is not None:
+                return chosen, made and chosen.draft, notes
+            made = True
+            self._pacer.acquire()
+            try:
+                draft = self.store.create_draft(
+                    opening.tag,
+                    commit=opening.commit,
+                    title=opening.title,
+                    notes=opening.notes,
+                    prerelease=opening.prerelease,
+                )
+            except StoreFailure as failure:
+                if failure.kind is FailureKind.AMBIGUOUS:
+                    self._await(opening)  # else a draft that landed unseen would get a twin
+                raise
+            return self._first_of(draft, opening), True, notes
+
+        return self.patience().retrying()(once)
+
+    def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
+        """Publish a draft; an answer that was lost is looked up."""
+
+        def once() -> RemoteRelease:
+            self._pacer.acquire()
+            try:
+                return self.store.publish(release, commit=commit, notes=notes)
+            except StoreFailure as failure:
+                if failure.kind is not FailureKind.AMBIGUOUS:
+                    raise
+                found = self.store.by_id(release.id)  # not by its tag: somebody else may have published another
+                if found is None or found.draft:
+                    raise
+                return found
+
+        return self.patience().retrying()(once)
+
+    def _first_of(self, draft: RemoteRelease, opening: Opening) -> RemoteRelease:
+        """The draft just made, unless another writer made one before: then that one, and this empty one goes."""
+        chosen, _ = choose([r for r in self.store.find(opening.tag) if r.id != draft.id] + [draft], opening.commit)
+        if chosen is None or chosen.id == draft.id:
+            return draft
+        self._pacer.acquire()
+        self.store.delete_release(draft)
+        return chosen
+
+    def _await(self, opening: Opening) -> None:
+        for wait in self._policy.looks:
+            self._clock.sleep(wait, self._stop)
+            if self.store.find(opening.tag):
+                return

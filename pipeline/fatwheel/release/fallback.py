@@ -1,0 +1,76 @@
+"""What is too large for one store goes to another, where the declaration says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fatwheel.errors import PipelineError
+from fatwheel.records.release import AssetRecord, HashedFile, ReleaseRecord
+from fatwheel.release.request import ProgressListener, ReleaseRequest
+from fatwheel.stores.remote import Store
+
+UNLIMITED = 1 << 62  # bytes
+
+
+class FallbackProgress:
+    """Progress in the other store: it is shown, but the record of this release's run is not its own."""
+
+    def __init__(self, progress: ProgressListener) -> None:
+        self._progress = progress
+
+    def say(self, text: str) -> None:
+        """Hand on."""
+        self._progress.say(text)
+
+    def hashed(self, file: HashedFile) -> None:
+        """Hand on."""
+        self._progress.hashed(file)
+
+    def opened(self, release_id: str) -> None:
+        """Pass over."""
+
+    def sent(self, name: str, taken: int, size: int) -> None:
+        """Hand on."""
+        self._progress.sent(name, taken, size)
+
+    def settled(self, record: AssetRecord) -> None:
+        """Pass over."""
+
+
+def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> ReleaseRequest:
+    """The part of a request that goes to the other store, as a request of its own."""
+    names = {file.name for file in files}
+    plan = request.plan
+    if plan is not None:
+        plan = plan.model_copy(update={"cells": [cell for cell in plan.cells if cell.wheel in names]})
+    return replace(
+        request,
+        files=tuple(files),
+        plan=plan,
+        commit=None if store.rules().whole else request.commit,  # another repository has no such commit
+        size_limit=UNLIMITED,
+        over="withhold",
+        elsewhere=None,
+        replace=request.replace & names,
+        run=None,
+        release_id=None,
+    )
+
+
+def moved(record: AssetRecord, there: ReleaseRecord | PipelineError, store: Store) -> AssetRecord:
+    """The record of one that was withheld for its size, with where it is now."""
+    if isinstance(there, PipelineError):
+        return record.model_copy(update={"reason": f"{record.reason}; {store.spec}: {there.what}"})
+    other = next((asset for asset in there.assets if asset.name == record.name), None)
+    if other is None:
+        return record
+    said = f"{store.spec}: {other.outcome}" + (f", {other.reason}" if other.reason else "")
+    update: dict[str, object] = {
+        "reason": f"{record.reason}; {said}", "sha256": other.sha256, "attempts": other.attempts,
+        "bytes_sent": other.bytes_sent, "elsewhere": store.spec if other.live else None,
+    }  # fmt: skip
+    if other.outcome == "not-sent":
+        update["outcome"] = "not-sent"
+    return record.model_copy(update=update)

@@ -1,0 +1,148 @@
+"""The end of a release: its manifest and sums, a last look at everything, and publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fatwheel.records.files import MANIFEST
+from fatwheel.records.manifest import Manifest
+from fatwheel.records.plan import Plan
+from fatwheel.records.release import AssetRecord
+from fatwheel.release.drafts import ReleaseRequests
+from fatwheel.release.manifest_assets import LARGEST_MANIFEST, expected_asset, manifest, read_manifest, sums
+from fatwheel.release.notes import has_page, merged
+from fatwheel.release.policy import GENERATED
+from fatwheel.release.sources import Given
+from fatwheel.release.upload import AssetUpload, UploadContext
+from fatwheel.stores.remote import RemoteAsset
+from fatwheel.stores.store_errors import StoreFailure
+
+
+@dataclass
+class FinalAssets:
+    """What came of the closing assets: their outcomes, notes, and the manifest, if it was made."""
+
+    records: list[AssetRecord] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    manifest: Manifest | None = None
+
+
+@dataclass(frozen=True)
+class Finalizer:
+    """What the last steps of one release need."""
+
+    around: UploadContext
+    counter: ReleaseRequests
+    commit: str | None
+    plan: Plan | None
+
+    def close(self, records: Mapping[str, AssetRecord], given: Sequence[Given]) -> FinalAssets:
+        """Send the manifest and the sums, if anything is live."""
+        breaker = self.around.breaker
+        closing = FinalAssets()
+        if breaker.opened.is_set() or not any(record.live for record in records.values()):
+            return self._without(closing, breaker.reason or "nothing else is live")
+        ours = {r.name: r.sha256 for r in records.values() if r.live and r.sha256}
+        try:
+            now = self._listing(ours)
+            if strangers := sorted(set(now) - set(records) - set(GENERATED)):
+                shown = ", ".join(strangers[:5]) + (" ..." if len(strangers) > 5 else "")
+                closing.notes.append(f"{len(strangers)} more in the release, which this run did not ask for: {shown}")
+            earlier = None
+            there = now.get(MANIFEST)
+            if there is not None and there.whole and there.size <= LARGEST_MANIFEST:
+                data = self.counter.patience().retrying()(lambda: b"".join(self.around.store.read(there)))
+                earlier = read_manifest(data)
+                if earlier is None:
+                    closing.notes.append(f"the {MANIFEST} that was there is none of fatwheel's; it is replaced")
+            closing.manifest = manifest(
+                tag=self.around.release.tag,
+                commit=self.commit,
+                plan=self.plan,
+                given={one.name: one for one in given},
+                live=tuple(now.values()),
+                absent=[record for record in records.values() if not record.live],
+                earlier=earlier,
+            )
+            whole = expected_asset(MANIFEST, closing.manifest.to_json().encode())
+            closing.records.append(AssetUpload(whole, self.around).run(now))
+            now = self._listing(ours)
+            closing.records.append(AssetUpload(sums(tuple(now.values())), self.around).run(now))
+        except StoreFailure as failure:
+            return self._without(closing, failure.what)
+        return closing
+
+    def _without(self, closing: FinalAssets, reason: str) -> FinalAssets:
+        settled = {record.name for record in closing.records}
+        left = [name for name in GENERATED if name not in settled]
+        closing.records += [AssetRecord(name=name, outcome="not-sent", reason=reason) for name in left]
+        return closing
+
+    def _listing(self, ours: Mapping[str, str]) -> dict[str, RemoteAsset]:
+        """What is there, with every digest: the store's, else what this run has verified, else from reading."""
+        known = {}
+        for name, asset in self.counter.patience().retrying()(self.around.listing).items():
+            if asset.digest is None and asset.whole:
+                digest = f"sha256:{ours[name]}" if name in ours else self.around.remote_digest(asset)
+                known[name] = replace(asset, digest=digest)
+            else:
+                known[name] = asset
+        return known
+
+    def publish(self, records: Mapping[str, AssetRecord], *, whole: bool, page: str | None) -> str | None:
+        """Publish the draft; why not, if it is not to be or cannot be."""
+        release = self.around.release
+        lacking = [record.name for record in records.values() if not record.settled]
+        if whole and lacking:
+            count = "1 wanted asset is" if len(lacking) == 1 else f"{len(lacking)} wanted assets are"
+            return f"{count} not live, and it is published only whole"
+        if self.around.breaker.opened.is_set():
+            return self.around.breaker.reason
+        if any(name in lacking for name in GENERATED):
+            return "its manifest and sums are not live"
+        try:
+            if wrong := self._verify(records):
+                return "; ".join(wrong)
+            if self.commit:  # the uploads took their time: the tag may have been made of another commit meanwhile
+                self.counter.patience().retrying()(self.around.store.check, release.tag, self.commit)
+            notes = None if page is None else merged(release.notes, page)
+            self.counter.publish(release, commit=self.commit, notes=notes)
+        except StoreFailure as failure:
+            return failure.what
+        return None
+
+    def describe(self, page: str) -> str | None:
+        """Bring the page of a published release up to date, if fatwheel wrote it; why not, if it cannot be."""
+        release = self.around.release
+        notes = merged(release.notes, page)
+        if not has_page(release.notes) or notes.split() == release.notes.split() or self.around.breaker.opened.is_set():
+            return None
+        self.around.pacer.acquire()
+        try:
+            self.counter.patience().retrying()(self.around.store.describe, release, notes)
+        except StoreFailure as failure:
+            return f"its page still tells of the earlier run: {failure.what}"
+        return None
+
+    def _verify(self, records: Mapping[str, AssetRecord]) -> list[str]:
+        """What a fresh listing says against the outcomes.
+
+        Half-uploads of names that nobody wants are cleared, and what this run made under a wrong name.
+        """
+        listing = self.counter.patience().retrying()(self.around.listing)
+        wrong = []
+        for record in records.values():
+            if not record.live or record.size is None:
+                continue
+            asset = listing.get(record.name)
+            if asset is None or not asset.whole or asset.size != record.size:
+                wrong.append(f"{record.name} is not there as it was sent")
+            elif record.sha256 and asset.digest not in {None, f"sha256:{record.sha256}"}:
+                wrong.append(f"{record.name} has other bytes than were sent")
+        for asset in listing.values():
+            known = records.get(asset.name)
+            if asset.id in self.around.astray or (not asset.whole and not (known and known.live)):
+                self.around.pacer.acquire()
+                self.counter.patience().retrying()(self.around.store.delete, self.around.release, asset)
+        return wrong

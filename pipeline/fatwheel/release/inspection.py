@@ -1,0 +1,155 @@
+"""How a release stands against its plan and its manifest, and publishing one that was held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fatwheel.errors import ReleaseRefused
+from fatwheel.records.files import MANIFEST
+from fatwheel.records.manifest import Manifest
+from fatwheel.records.plan import Plan
+from fatwheel.records.release import AssetRecord, ReleaseRecord
+from fatwheel.release.drafts import ReleaseRequests, choose
+from fatwheel.release.finalize import Finalizer
+from fatwheel.release.manifest_assets import LARGEST_MANIFEST, read_manifest
+from fatwheel.release.notes import release_notes
+from fatwheel.release.policy import GENERATED
+from fatwheel.release.rate_limit import BURSTS, RateLimiter
+from fatwheel.release.upload import CircuitBreaker, UploadContext
+from fatwheel.stores.clock import Clock
+from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
+from fatwheel.stores.retry import RetryPolicy
+from fatwheel.stores.store_errors import StoreFailure
+
+
+@dataclass(frozen=True)
+class ReleaseStatus:
+    """What a look at a release found. ``release`` is None if there is none of its tag."""
+
+    record: ReleaseRecord
+    release: RemoteRelease | None
+    manifest: Manifest | None
+    plan: Plan | None
+
+
+class Inspector:
+    """Looks at releases of one store; ``publish`` is all that it changes."""
+
+    def __init__(self, store: Store, *, policy: RetryPolicy | None = None, clock: Clock | None = None) -> None:
+        self.store = store
+        self.policy = policy or RetryPolicy()
+        self.clock = clock or Clock()
+        self.breaker = CircuitBreaker()
+        self.pacer = RateLimiter(self.clock, self.breaker.opened, BURSTS if store.rules().paced else ())
+        self.counter = ReleaseRequests(store, self.policy, self.clock, self.breaker.opened, self.pacer)
+
+    def look(self, tag: str, plan: Plan | None = None) -> ReleaseStatus:
+        """Hold what is live against the manifest's digests and the plan's wheels.
+
+        Without a plan the manifest's own is taken. Raises `ReleaseRefused` for a store that cannot be read.
+        """
+        try:
+            return self._look(tag, plan)
+        except StoreFailure as failure:
+            raise ReleaseRefused(failure.what, where=self.store.spec, remedy=failure.remedy) from failure
+
+    def publish(self, tag: str, plan: Plan | None = None, *, partial: bool = False) -> ReleaseRecord:
+        """Publish a draft whose assets are all as its manifest says, and complete if its plan asks for that.
+
+        One that is published already stays as it is.
+        """
+        found = self.look(tag, plan)
+        release, record = found.release, found.record
+        if release is None:
+            raise ReleaseRefused(
+                f"there is no draft of {tag}", where=self.store.spec, remedy="release its wheels first"
+            )
+        if not release.draft:
+            return record.model_copy(update={"notes": [*record.notes, "it was published already"]})
+        wrong = [asset.name for asset in record.assets if asset.outcome in {"conflict", "failed"}]
+        why_not: str | None = f"{', '.join(wrong)}: not what the manifest says" if wrong else None
+        if why_not is None:
+            around = self._around(release)
+            commit = found.manifest.commit if found.manifest else None
+            lacking = [asset for asset in record.assets if not asset.live]
+            page = release_notes(tag, found.manifest.assets, lacking) if found.manifest else None
+            ending = Finalizer(around, self.counter, commit, found.plan)
+            whole = found.plan is not None and found.plan.completeness == "complete" and not partial
+            why_not = ending.publish({asset.name: asset for asset in record.assets}, whole=whole, page=page)
+        notes = [*record.notes, *([f"not published: {why_not}"] if why_not else [])]
+        return record.model_copy(update={"published": why_not is None, "notes": notes})
+
+    def _look(self, tag: str, plan: Plan | None) -> ReleaseStatus:
+        release, notes = choose(self.counter.find(tag), None)
+        present: dict[str, RemoteAsset] = {}
+        manifest = None
+        if release is None:
+            notes = (*notes, f"there is no release of {tag}")
+        else:
+            around = self._around(release)
+            present = self.counter.patience().retrying()(around.listing)
+            there = present.get(MANIFEST)
+            if there is not None and there.whole and there.size <= LARGEST_MANIFEST:
+                manifest = read_manifest(self.counter.patience().retrying()(lambda: b"".join(self.store.read(there))))
+            if manifest is None:
+                notes = (*notes, f"it has no {MANIFEST}: digests are not compared")
+        plan = plan or (manifest.plan if manifest else None)
+        records = self._records(present, manifest, plan, release)
+        foreign = sorted(set(present) - {record.name for record in records})
+        if foreign:
+            shown = ", ".join(foreign[:5]) + (" ..." if len(foreign) > 5 else "")
+            notes = (*notes, f"{len(foreign)} other assets: {shown}")
+        record = ReleaseRecord(
+            tag=tag,
+            store=self.store.spec,
+            published=release is not None and not release.draft,
+            commit=manifest.commit if manifest else None,
+            assets=records,
+            notes=list(notes),
+        )
+        return ReleaseStatus(record, release, manifest, plan)
+
+    def _records(
+        self,
+        present: dict[str, RemoteAsset],
+        manifest: Manifest | None,
+        plan: Plan | None,
+        release: RemoteRelease | None,
+    ) -> list[AssetRecord]:
+        digests = {asset.name: asset.sha256 for asset in manifest.assets} if manifest else {}
+        gaps = {gap.name: gap for gap in manifest.absent} if manifest else {}
+        names = {*digests, *gaps, *(cell.wheel for cell in (plan.cells if plan else []))}
+        records = []
+        for name in sorted(names):
+            asset, gap = present.get(name), gaps.get(name)
+            if asset is None and gap is not None and gap.elsewhere:
+                records.append(AssetRecord(name=name, outcome="withheld", reason=gap.reason, elsewhere=gap.elsewhere))
+            elif asset is None:
+                said = "it is not in the release"
+                if gap:  # what kept it out then; that it is missing is said in any case
+                    said = gap.reason if gap.outcome == "missing" else f"{gap.outcome}: {gap.reason}"
+                records.append(AssetRecord(name=name, outcome="missing", reason=said))
+            else:
+                records.append(self._compared(asset, digests.get(name), release))
+        for name in GENERATED:
+            if name in present:
+                records.append(self._compared(present[name], None, release))
+            elif manifest or plan:
+                records.append(AssetRecord(name=name, outcome="missing", reason="it is not in the release"))
+        return records
+
+    def _compared(self, asset: RemoteAsset, sha256: str | None, release: RemoteRelease | None) -> AssetRecord:
+        known = asset.digest.removeprefix("sha256:") if asset.digest else None
+        if asset.whole and sha256 and known is None and release:
+            known = self._around(release).remote_digest(asset).removeprefix("sha256:")
+        if not asset.whole:
+            return AssetRecord(name=asset.name, outcome="failed", size=asset.size, reason="half-uploaded")
+        if sha256 and known != sha256:
+            reason = "other bytes than its manifest says"
+            return AssetRecord(name=asset.name, outcome="conflict", size=asset.size, sha256=known, reason=reason)
+        return AssetRecord(name=asset.name, outcome="identical", size=asset.size, sha256=known)
+
+    def _around(self, release: RemoteRelease) -> UploadContext:
+        return UploadContext(
+            self.store, release, self.pacer, self.policy, self.clock, self.breaker, lambda _asset: False
+        )

@@ -1,0 +1,78 @@
+"""What goes up last, since it speaks of all the rest: ``manifest.json`` and ``SHA256SUMS``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from fatwheel.records.files import SUMS
+from fatwheel.records.manifest import Absence, Manifest, ManifestAsset
+from fatwheel.records.plan import Plan
+from fatwheel.records.release import AssetRecord
+from fatwheel.release.policy import GENERATED, TEMPORARY
+from fatwheel.release.reconcile import ExpectedAsset
+from fatwheel.release.sources import Given
+from fatwheel.stores.remote import RemoteAsset
+
+LARGEST_MANIFEST = 64 << 20
+"""Bytes. A larger one in the store is none of ours and is not read."""
+
+
+def expected_asset(name: str, data: bytes) -> ExpectedAsset:
+    """An asset made here."""
+    return ExpectedAsset(name, len(data), hashlib.sha256(data).hexdigest(), data)
+
+
+def read_manifest(data: bytes) -> Manifest | None:
+    """An earlier run's manifest, or None if this is none."""
+    try:
+        return Manifest.model_validate_json(data)
+    except ValidationError:
+        return None
+
+
+def manifest(
+    *,
+    tag: str,
+    commit: str | None,
+    plan: Plan | None,
+    given: Mapping[str, Given],
+    live: Sequence[RemoteAsset],
+    absent: Sequence[AssetRecord],
+    earlier: Manifest | None,
+) -> Manifest:
+    """The manifest of what is live, with this run's records, and an earlier run's for what this one did not bring."""
+    before = {asset.name: asset for asset in earlier.assets} if earlier else {}
+    assets = []
+    for asset in sorted(live, key=lambda a: a.name):
+        if asset.name in GENERATED or asset.name.endswith(TEMPORARY) or not asset.whole or asset.digest is None:
+            continue
+        sha256 = asset.digest.removeprefix("sha256:")
+        old, new = before.get(asset.name), given.get(asset.name)
+        if old and old.sha256 != sha256:
+            old = None
+        build = (new.build if new else None) or (old.build if old else None)
+        smoke = (new.smoke if new else None) or (old.smoke if old else None)
+        assets.append(ManifestAsset(name=asset.name, size=asset.size, sha256=sha256, build=build, smoke=smoke))
+    there = {asset.name for asset in assets}
+    gone = {gap.name: gap for gap in earlier.absent} if earlier else {}
+    gone |= {r.name: Absence(name=r.name, outcome=r.outcome, reason=r.reason, elsewhere=r.elsewhere) for r in absent}
+    return Manifest(
+        tag=tag,
+        commit=commit or (earlier.commit if earlier else None),
+        plan=plan or (earlier.plan if earlier else None),
+        assets=assets,
+        absent=[gone[name] for name in sorted(gone) if name not in there],
+    )
+
+
+def sums(live: Sequence[RemoteAsset]) -> ExpectedAsset:
+    """A line for each live asset but itself, as ``sha256sum --check`` reads them."""
+    lines = [
+        f"{asset.digest.removeprefix('sha256:')}  {asset.name}\n"
+        for asset in sorted(live, key=lambda a: a.name)
+        if asset.name != SUMS and not asset.name.endswith(TEMPORARY) and asset.whole and asset.digest
+    ]
+    return expected_asset(SUMS, "".join(lines).encode())

@@ -1,0 +1,96 @@
+"""The text of a release's page, from the records: sizes, targets, what was proven on which GPU, what is withheld."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from fatwheel.records.build import BuildRecord
+from fatwheel.records.smoke import SmokeRecord
+
+BEGIN, END = "<!-- fatwheel -->", "<!-- /fatwheel -->"
+"""Around what is written here, so that what people write around it stays theirs."""
+
+_OURS = re.compile(re.escape(BEGIN) + r".*?(?:" + re.escape(END) + r"\r?\n?|\Z)", re.DOTALL)
+
+
+class ReleasedFile(Protocol):
+    """A file of the release with its records: one that is given, or one that a manifest tells of."""
+
+    @property
+    def name(self) -> str:
+        """The asset's."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    @property
+    def build(self) -> BuildRecord | None:
+        """How it was built."""
+
+    @property
+    def smoke(self) -> SmokeRecord | None:
+        """What its test saw."""
+
+
+class MissingAsset(Protocol):
+    """A wanted asset that is not in the release."""
+
+    @property
+    def name(self) -> str:
+        """The asset's."""
+
+    @property
+    def outcome(self) -> str:
+        """What became of it."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+
+def release_notes(tag: str, described: Sequence[ReleasedFile], lacking: Sequence[MissingAsset]) -> str:
+    """Markdown. Equal records give equal text."""
+    gone = {one.name for one in lacking}
+    wheels = sorted((one for one in described if one.name.endswith(".whl")), key=lambda one: one.name)
+    shown = [one for one in wheels if one.name not in gone]
+    lines = [f"## {tag}", ""]
+    if shown:
+        lines += ["| wheel | MiB | targets | runs on | proven on a GPU |", "|---|---:|---|---|---|"]
+        lines += [_row(one) for one in shown]
+        lines.append("")
+    if lacking:
+        lines += ["Not in this release:", ""]
+        lines += [f"- `{one.name}`: {one.outcome}, {one.reason}" for one in sorted(lacking, key=lambda one: one.name)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def merged(existing: str, page: str) -> str:
+    """A release's text with ``page`` in the place of an earlier one, or at the end; all else stays as it is."""
+    block = f"{BEGIN}\n{page.rstrip()}\n{END}\n"
+    if has_page(existing):
+        return _OURS.sub(lambda _: block, existing, count=1)
+    return f"{existing.rstrip()}\n\n{block}" if existing.strip() else block
+
+
+def has_page(existing: str) -> bool:
+    """Whether fatwheel wrote into a text before."""
+    return BEGIN in existing
+
+
+def _row(one: ReleasedFile) -> str:
+    cell = one.build.cell if one.build else None
+    targets = " ".join(cell.targets) if cell else ""
+    covers = " ".join(cell.covers) if cell else ""
+    return f"| `{one.name}` | {one.size / (1 << 20):.1f} | {targets} | {covers} | {_proof(one)} |"
+
+
+def _proof(one: ReleasedFile) -> str:
+    smoke = one.smoke
+    if smoke is None or smoke.gpu is None or smoke.gpu.outcome != "passed":
+        return "not proven"
+    device = smoke.device.name if smoke.device else "a GPU"
+    return f"{' '.join(smoke.executed)} ({device})" if smoke.executed else device

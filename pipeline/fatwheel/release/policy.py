@@ -1,0 +1,75 @@
+"""Which of the given files may go up, and why the others may not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fatwheel.records.files import BUILD, MANIFEST, METADATA, SMOKE, SUMS
+from fatwheel.records.plan import Plan
+from fatwheel.release.sources import Given
+from fatwheel.stores.remote import Rules
+
+GENERATED = (MANIFEST, SUMS)
+TEMPORARY = ".replacing"
+"""What a newer run's bytes are called until they are verified and may take the name."""
+
+_KEPT = re.compile(r"[A-Za-z0-9_+-](?:[A-Za-z0-9._+-]*[A-Za-z0-9_+-])?")
+
+
+def name_problem(name: str) -> str | None:
+    """Why GitHub would store an asset under another name than this, or None.
+
+    It turns characters outside ``[A-Za-z0-9._+-]`` into dots, joins runs of dots and drops them at either end.
+    """
+    if _KEPT.fullmatch(name) and ".." not in name:
+        return None
+    if not _KEPT.fullmatch(name.replace("..", ".")) and re.search(r"[^A-Za-z0-9._+-]", name):
+        bad = "".join(sorted(set(re.findall(r"[^A-Za-z0-9._+-]", name))))
+        return f"{name}: GitHub would rename it, since it holds {bad!r}"
+    return f"{name}: GitHub would rename it, since it starts or ends with a dot or has two in a row"
+
+
+def name_problems(given: Sequence[Given]) -> tuple[str, ...]:
+    """What is wrong with the names of a whole release."""
+    problems = [problem for one in given if (problem := name_problem(one.name))]
+    names = {one.name for one in given}
+    for name in sorted(names):
+        if name in GENERATED:
+            problems.append(f"{name}: fatwheel writes this asset itself")
+        elif name.endswith(TEMPORARY):
+            problems.append(f"{name}: the ending {TEMPORARY} is kept for replacing assets")
+        elif name.endswith(METADATA) and name.removesuffix(METADATA) in names:
+            problems.append(f"{name}: fatwheel writes this asset itself, from the wheel beside it")
+        elif name.endswith((BUILD, SMOKE)):
+            problems.append(f"{name}: the record of a wheel that is not given")
+    return tuple(problems)
+
+
+def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | None:
+    """Why a file must not go up, as far as can be told without reading it; None if it may."""
+    if one.size >= limit:
+        over = f", {one.size - limit:,} too many" if one.size > limit else ""
+        return f"{one.size:,} bytes{over}: it must be under {limit:,}"
+    if one.size == 0:
+        return "it is empty"
+    if one.smoke and not one.smoke.passed:
+        checks = (one.smoke.import_, one.smoke.gpu)
+        said = next((c.detail for c in checks if c and c.outcome == "failed"), "")
+        return "its smoke test failed" + (f": {said}" if said else "")
+    if one.build and rules.whole and one.build.slice is not None:
+        return f"a slice of {', '.join(one.build.slice)} only, not the whole wheel"
+    if one.build and rules.whole and one.build.placeholder:
+        return "a placeholder of a fake build, with no code in it"
+    if plan and one.is_wheel and one.name not in {cell.wheel for cell in plan.cells}:
+        return "not in the plan"
+    return None
+
+
+def contradicted(one: Given, sha256: str) -> str | None:
+    """Why a file's bytes are not those that its records speak of, or None."""
+    if one.build and one.build.sha256 != sha256:
+        return f"its bytes ({sha256[:12]}) are not those that were built ({one.build.sha256[:12]})"
+    if one.smoke and one.smoke.sha256 != sha256:
+        return f"its bytes ({sha256[:12]}) are not those that were smoke-tested ({one.smoke.sha256[:12]})"
+    return None

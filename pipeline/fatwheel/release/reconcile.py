@@ -1,0 +1,100 @@
+"""Wanted assets against what a store holds: one state and one action for each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from fatwheel.release.policy import TEMPORARY
+from fatwheel.stores.body import Chunked
+from fatwheel.stores.remote import RemoteAsset
+
+
+class State(Enum):
+    """How one name stands in the store."""
+
+    ABSENT = "absent"
+    IDENTICAL = "identical"
+    HALF = "half-uploaded"
+    DIFFERENT = "different"
+
+
+class Action(Enum):
+    """What is done about it."""
+
+    SEND = "send"
+    KEEP = "keep"
+    CLEAR = "delete the half-upload, then send"
+    REPLACE = "send under a temporary name, verify, then swap"
+    FINISH = "finish a swap that was broken off"
+    CONFLICT = "leave: other bytes have this name"
+
+
+@dataclass(frozen=True)
+class ExpectedAsset:
+    """One asset that is to be in the release. ``size`` in bytes, ``sha256`` in hexadecimal."""
+
+    name: str
+    size: int
+    sha256: str
+    source: Path | bytes | Chunked
+    mtime_ns: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """As a store writes it."""
+        return f"sha256:{self.sha256}"
+
+    @property
+    def temporary(self) -> str:
+        """Its name until it may take its own."""
+        return self.name + TEMPORARY
+
+    def is_in(self, remote: RemoteAsset | None) -> bool:
+        """Whether a remote asset is whole and has exactly these bytes."""
+        return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.digest
+
+
+@dataclass(frozen=True)
+class PlannedAction:
+    """One name: how it stands and what is done. ``remote`` is what has the name now, ``spare`` its temporary one."""
+
+    name: str
+    state: State
+    action: Action
+    wanted: ExpectedAsset | None = None
+    remote: RemoteAsset | None = None
+    spare: RemoteAsset | None = None
+
+
+def state_of(wanted: ExpectedAsset, remote: RemoteAsset | None) -> State:
+    """How a wanted asset stands."""
+    if remote is None:
+        return State.ABSENT
+    if not remote.whole:
+        return State.HALF
+    return State.IDENTICAL if wanted.is_in(remote) else State.DIFFERENT
+
+
+def step(
+    wanted: ExpectedAsset,
+    remote: RemoteAsset | None,
+    spare: RemoteAsset | None,
+    may_replace: Callable[[RemoteAsset], bool],
+) -> PlannedAction:
+    """Choose the action for one wanted asset. A digest that the store does not know is another: ask for it before."""
+    state = state_of(wanted, remote)
+    allowed = remote is not None and state is State.DIFFERENT and may_replace(remote)
+    if state is State.IDENTICAL:
+        action = Action.KEEP
+    elif state is State.DIFFERENT and not allowed:
+        action = Action.CONFLICT
+    elif wanted.is_in(spare):
+        action = Action.FINISH
+    elif state is State.DIFFERENT:
+        action = Action.REPLACE
+    else:
+        action = Action.CLEAR if state is State.HALF else Action.SEND
+    return PlannedAction(wanted.name, state, action, wanted, remote, spare)

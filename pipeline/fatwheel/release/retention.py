@@ -1,0 +1,79 @@
+"""How much of a channel is kept: which of its releases go, and their going."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fatwheel.release.inspection import Inspector
+from fatwheel.stores.remote import RemoteRelease
+from fatwheel.stores.store_errors import StoreFailure
+
+DAY = 86400.0  # seconds
+
+
+@dataclass(frozen=True)
+class RetentionPolicy:
+    """What is kept of a channel: so many releases, and those of so many days. None is no bound."""
+
+    tag: str  # the channel's form, with {version} and {date}
+    releases: int | None
+    days: int | None
+    nightly: bool = False  # only versions with a day in them: the tags of releases may have the same form
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """A channel's releases, newest first, by what becomes of them."""
+
+    kept: tuple[RemoteRelease, ...]
+    going: tuple[RemoteRelease, ...]
+
+
+def tag_pattern(form: str, *, nightly: bool = False) -> re.Pattern[str]:
+    """What the tags of a channel look like; a nightly's version ends in ``.devYYYYMMDD``."""
+    pattern = re.escape(form)
+    version = r"[0-9][0-9A-Za-z.+!-]*" + (r"\.dev[0-9]{8}" if nightly else "")
+    pattern = pattern.replace(re.escape("{version}"), version)
+    return re.compile(pattern.replace(re.escape("{date}"), r"[0-9]{8}"))
+
+
+def find_expired(releases: Sequence[RemoteRelease], keep: RetentionPolicy, now: float) -> Pruning:
+    """Which published releases of a channel go. ``now`` in seconds since 1970.
+
+    One goes only if every bound that is given says so; the newest, and one whose age is not known, never goes.
+    """
+    pattern = tag_pattern(keep.tag, nightly=keep.nightly)
+    mine = [r for r in releases if not r.draft and pattern.fullmatch(r.tag)]
+    mine.sort(key=lambda r: (r.created, r.tag), reverse=True)
+    kept: list[RemoteRelease] = []
+    going: list[RemoteRelease] = []
+    for place, release in enumerate(mine):
+        age = _age(release, now)
+        many = keep.releases is not None and place >= keep.releases
+        old = keep.days is not None and age is not None and age > keep.days * DAY
+        bounds = [many] if keep.releases is not None else []
+        bounds += [old] if keep.days is not None else []
+        (going if place and bounds and all(bounds) else kept).append(release)
+    return Pruning(tuple(kept), tuple(going))
+
+
+def remove(inspector: Inspector, releases: Sequence[RemoteRelease]) -> list[str]:
+    """Delete releases with their tags, the oldest first; what could not be, and why. One failure stops no other."""
+    failures = []
+    for release in reversed(releases):
+        inspector.pacer.acquire()
+        try:
+            inspector.counter.patience().retrying()(inspector.store.delete_release, release)
+        except StoreFailure as failure:
+            failures.append(f"{release.tag}: {failure.what}")
+    return failures
+
+
+def _age(release: RemoteRelease, now: float) -> float | None:
+    try:
+        return now - datetime.fromisoformat(release.created).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,66 @@
+"""A release's record for people, in 80 columns."""
+
+from __future__ import annotations
+
+from fatwheel.records.release import AssetRecord, ReleaseRecord
+from fatwheel.sizes import size
+
+OUTCOME_WIDTH = 9
+SIZE_WIDTH = 9
+
+
+def shorten(name: str, width: int) -> str:
+    """A name cut in its middle, since both its ends tell wheels apart."""
+    if len(name) <= width:
+        return name
+    head = (width - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
+
+
+def _size(asset: AssetRecord) -> str:
+    return "" if asset.size is None else size(asset.size)
+
+
+def table(record: ReleaseRecord, width: int = 80) -> str:
+    """One line an asset, then the reasons of those that are not live, in full, then notes and a sum."""
+    room = width - OUTCOME_WIDTH - SIZE_WIDTH - 4
+    lines = []
+    for asset in record.assets:
+        taken = _size(asset)
+        lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {taken:>{SIZE_WIDTH}}")
+    lacking = [asset for asset in record.assets if not asset.live]
+    if lacking:
+        lines += ["", "not live:"]
+        for asset in lacking:
+            lines += [f"  {asset.name}", f"    {asset.outcome}: {asset.reason}"]
+    lines += [f"note: {note}" for note in record.notes]
+    lines.append(summary(record))
+    return "\n".join(lines)
+
+
+def summary(record: ReleaseRecord) -> str:
+    """One sentence."""
+    live = sum(asset.live for asset in record.assets)
+    state = "published" if record.published else "not published"
+    return f"{record.tag} in {record.store}: {live} of {len(record.assets)} wanted assets are live; {state}."
+
+
+def markdown(record: ReleaseRecord) -> str:
+    """For the step summary of a workflow: what is not live first, then everything."""
+    lines = [f"### Release `{record.tag}`", "", summary(record), ""]
+    lacking = [asset for asset in record.assets if not asset.live]
+    if lacking:
+        lines += ["| not live | why |", "|---|---|"]
+        lines += [f"| `{asset.name}` | {asset.outcome}: {_cell(asset.reason)} |" for asset in lacking]
+        lines.append("")
+    lines += ["| asset | outcome | size | attempts |", "|---|---|---:|---:|"]
+    lines += [
+        f"| `{asset.name}` | {asset.outcome} | {'' if asset.size is None else size(asset.size)} | {asset.attempts} |"
+        for asset in record.assets
+    ]
+    lines += ["", *(f"- {_cell(note)}" for note in record.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

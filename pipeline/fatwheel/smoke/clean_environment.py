@@ -1,0 +1,79 @@
+"""The bare environment of a test: a new virtual environment with one wheel and what it declares, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fatwheel.errors import SmokeError
+from fatwheel.processes import NOT_STARTED
+from fatwheel.pythons import install, interpreter, make_venv
+
+_INSTALL_SECONDS = 1800.0  # the dependencies of a CUDA package can be gigabytes
+
+# What a test may see of this process's environment beyond the fixed part; no tokens, no build tools.
+_KEPT_FOR_GPU = (
+    "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CleanEnvironment:
+    """A virtual environment below ``folder``, where tests also run: outside any checkout."""
+
+    folder: Path
+    python: Path
+
+    @classmethod
+    def make(cls, folder: Path, base: str, environ: Mapping[str, str]) -> CleanEnvironment:
+        """Make it from the interpreter ``base``, without pip in it. Raises `SmokeError`."""
+        place = folder / "environment"
+        (folder / "home").mkdir()
+        (folder / "work").mkdir()
+        failed = make_venv(base, place, pip=False, environ=environ)
+        if failed:
+            raise SmokeError(str(failed), remedy=failed.remedy)
+        return cls(folder, interpreter(place))
+
+    @property
+    def work(self) -> Path:
+        """The empty folder in which commands run."""
+        return self.folder / "work"
+
+    def site_packages(self) -> Path:
+        """Where the wheel was installed."""
+        return next(self.folder.glob("environment/lib/python*/site-packages"))
+
+    def install(
+        self, requirements: Sequence[str | Path], environ: Mapping[str, str], options: Sequence[str] = ()
+    ) -> None:
+        """Install with what they require, by this process's pip, else by uv. Raises `SmokeError` with the reason."""
+        wanted = [*options, *requirements]
+        answer = install(self.python, wanted, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
+        if answer.status == NOT_STARTED:
+            raise SmokeError(
+                f"there is no pip for {sys.executable} and no uv on PATH",
+                remedy=f"{sys.executable} -m ensurepip, or install uv",
+            )
+        if answer.status != 0:
+            names = ", ".join(Path(one).name if isinstance(one, Path) else one for one in requirements)
+            raise SmokeError(f"installing {names} {answer.ended}:\n{answer.tail}")
+
+    def variables(self, environ: Mapping[str, str], *, gpu: bool = False) -> dict[str, str]:
+        """The environment of a test: fixed, with homes of its own, and for ``gpu`` what names the devices."""
+        home = str(self.folder / "home")
+        kept = {name: environ[name] for name in _KEPT_FOR_GPU if gpu and name in environ}
+        return kept | {
+            "PATH": f"{self.python.parent}:{os.defpath}",
+            "HOME": home,
+            "XDG_CACHE_HOME": f"{home}/.cache",
+            "TMPDIR": home,
+            "LANG": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONSAFEPATH": "1",
+        }

@@ -1,0 +1,101 @@
+"""What is tested: one wheel, what it says of itself, and what its declaration adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fatwheel.declaration.model import Package
+from fatwheel.errors import UsageError, VerificationError
+from fatwheel.plan.requirements import filled
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.files import STAMP
+from fatwheel.records.plan import Cell
+from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.reading.archive import Archive
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One wheel under test.
+
+    ``modules`` are imported. ``covers`` is None where nobody says what it covers. ``command`` is the package's own GPU
+    test (``{python}`` is the environment's), run with ``requires`` installed and ``env`` set. ``provided`` are globs of
+    library names that whatever loads this package brings along.
+    """
+
+    wheel: Path
+    name: WheelName
+    modules: tuple[str, ...]
+    covers: tuple[str, ...] | None = None
+    toolkit: str | None = None
+    placeholder: bool = False
+    command: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    provided: tuple[str, ...] = ()
+    cell: Cell | None = None
+
+
+def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = None) -> Subject:
+    """Read a wheel; its package and cell say what it does not say itself.
+
+    Raises `UsageError` for a missing file or a name that is no wheel's, `VerificationError` for a broken archive.
+    """
+    if not wheel.is_file():
+        raise UsageError("no such wheel", where=str(wheel), remedy="build or download it first")
+    name = WheelName.parse(wheel.name)
+    with Archive.open(wheel) as archive:
+        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
+        stamp = _stamp(archive.read(member), wheel) if member else None
+        listed = archive.by_name.get(f"{archive.dist_info}/top_level.txt")
+        top_level = archive.read(listed).decode("utf-8", "replace").split() if listed else []
+        modules = top_levels(archive.by_name, top_level)
+    # A provider is imported under a name of its own, by a shim that bears the package's.
+    named = (package.import_name,) if package and package.import_name and package.layout != "provider" else modules
+    known = stamp.covers if stamp else cell.covers if cell else None
+    smoke = package.smoke if package else None
+    return Subject(
+        wheel=wheel,
+        name=name,
+        modules=named,
+        covers=None if known is None else tuple(known),
+        toolkit=stamp.toolkit if stamp else cell.toolkit if cell else None,
+        placeholder=bool(stamp and stamp.placeholder),
+        command=tuple(smoke.command) if smoke else (),
+        requires=tuple(filled(smoke.requires, cell) if cell else smoke.requires) if smoke else (),
+        env=dict(smoke.env) if smoke else {},
+        provided=tuple(package.provided) if package else (),
+        cell=cell,
+    )
+
+
+def _stamp(data: bytes, wheel: Path) -> EmbeddedMetadata:
+    try:
+        return EmbeddedMetadata.model_validate(json.loads(data))
+    except (ValueError, ValidationError) as error:
+        raise VerificationError(
+            f"its {STAMP} cannot be read: {error}", where=wheel.name, remedy="build the wheel again"
+        ) from None
+
+
+def top_levels(members: Sequence[str] | Mapping[str, object], listed: Sequence[str] = ()) -> tuple[str, ...]:
+    """The modules that a wheel installs at the top, by its top_level.txt if that is true, else by its members.
+
+    Private ones (``_name``) count only where there are no others.
+    """
+    found: set[str] = set()
+    for member in members:
+        parts = member.split("/")
+        if parts[0].endswith(".data") and len(parts) > 2 and parts[1] in ("purelib", "platlib"):
+            parts = parts[2:]
+        name = parts[0] if len(parts) > 1 else parts[0].split(".")[0]
+        if name.isidentifier() and parts[-1].endswith((".py", ".so")):
+            found.add(name)
+    said = found.intersection(listed)
+    public = {name for name in said or found if not name.startswith("_")}
+    return tuple(sorted(public or said or found))

@@ -1,0 +1,112 @@
+"""A workflow run's artifacts: where wheels come from that were built on other machines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fatwheel.errors import UsageError
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
+
+if TYPE_CHECKING:
+    from fatwheel.stores.github.requests import Requests
+
+
+@dataclass(frozen=True)
+class RunArtifact:
+    """One artifact. ``size`` in bytes as it is stored; ``digest`` as ``sha256:<hex>``, or None on older servers."""
+
+    id: str
+    name: str
+    size: int
+    expired: bool = False
+    digest: str | None = None
+
+
+class WorkflowRun:
+    """The artifacts of one run. All methods raise `StoreFailure`."""
+
+    def __init__(self, repository: str, run: str, requests: Requests) -> None:
+        self.repository = repository
+        self.run = run
+        self.requests = requests
+
+    @property
+    def spec(self) -> str:
+        """``run:OWNER/REPO/ID``."""
+        return f"run:{self.repository}/{self.run}"
+
+    def commit(self) -> str:
+        """The commit that the run was started on."""
+        return str(self.requests.document(f"repos/{self.repository}/actions/runs/{self.run}").get("head_sha"))
+
+    def artifacts(self) -> tuple[RunArtifact, ...]:
+        """All of them by name; where one was made again, the newest."""
+        path = f"repos/{self.repository}/actions/runs/{self.run}/artifacts"
+        newest: dict[str, RunArtifact] = {}
+        try:
+            rows = list(self.requests.pages(path, key="artifacts"))
+        except StoreFailure as problem:
+            if problem.kind is not FailureKind.GONE:
+                raise
+            remedy = "look at the run's number, and whether the token has `actions: read` there"
+            raise StoreFailure(
+                f"{self.spec}: no such run, or none that the token may see", FailureKind.RELEASE, remedy=remedy
+            ) from problem
+        for row in rows:
+            one = _artifact(row)
+            if one.name not in newest or int(newest[one.name].id) < int(one.id):
+                newest[one.name] = one
+        return tuple(newest[name] for name in sorted(newest))
+
+    def download(self, artifact: RunArtifact, path: Path) -> None:
+        """Write an artifact to ``path`` and check its digest; nothing is left there if that fails."""
+        free = os.statvfs(path.parent)
+        room = free.f_bavail * free.f_frsize
+        if room < artifact.size:
+            raise StoreFailure(
+                f"{artifact.name}: {artifact.size:,} bytes to download and {room:,} free in {path.parent}",
+                FailureKind.ASSET,
+            )
+        try:
+            self._receive(artifact, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _receive(self, artifact: RunArtifact, path: Path) -> None:
+        digest = hashlib.sha256()
+        with path.open("wb") as file:
+            for chunk in self.requests.stream(f"repos/{self.repository}/actions/artifacts/{artifact.id}/zip"):
+                digest.update(chunk)
+                file.write(chunk)
+        if artifact.digest not in {None, f"sha256:{digest.hexdigest()}"}:
+            raise StoreFailure(f"{artifact.name}: other bytes came than were stored", FailureKind.TRANSIENT)
+
+
+def _artifact(row: dict[str, Any]) -> RunArtifact:
+    try:
+        digest = row.get("digest")
+        return RunArtifact(
+            str(int(row["id"])), str(row["name"]), int(row["size_in_bytes"]), bool(row["expired"]), digest
+        )
+    except (KeyError, TypeError, ValueError):
+        raise StoreFailure("an answer that is no artifact", FailureKind.AMBIGUOUS) from None
+
+
+def open_run(spec: str, environment: Mapping[str, str], repository: str | None) -> WorkflowRun:
+    """Open ``run:ID`` of the repository at hand, or ``run:OWNER/REPO/ID``. Raises `UsageError`."""
+    from fatwheel.stores.github import open_github
+
+    match = re.fullmatch(r"run:(?:([^/]+/[^/]+)/)?(\d+)", spec)
+    if not match:
+        raise UsageError(f"{spec!r} is no workflow run", where="--from", remedy="write run:ID, or run:OWNER/REPO/ID")
+    owner = match[1] or environment.get("GITHUB_REPOSITORY") or repository
+    if not owner:
+        raise UsageError("which repository's run is not said", where="--from", remedy="write run:OWNER/REPO/ID")
+    return WorkflowRun(owner, match[2], open_github(owner, environment).requests)

@@ -1,0 +1,233 @@
+"""A store that is a folder: ``PATH/TAG/NAME``, with drafts in ``PATH/.draft-TAG/``."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from fatwheel.digests import file_digest
+from fatwheel.errors import UsageError
+from fatwheel.records.base import Record
+from fatwheel.stores.body import CHUNK, Body
+from fatwheel.stores.remote import STARTER, UPLOADED, RemoteAsset, RemoteRelease, Rules
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
+
+DRAFT = ".draft-"
+PART = ".part-"  # a file that is being written; what a broken-off run leaves is listed as half-uploaded
+ABOUT = ".fatwheel-release.json"
+
+_ZEROS = bytes(CHUNK)
+
+
+class _About(Record):
+    commit: str | None = None
+    created: str = ""
+
+
+class DirectoryStore:
+    """Releases in a folder. A file appears under its name only when all of it is there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.hidden: frozenset[str] = frozenset()
+
+    @property
+    def spec(self) -> str:
+        """``dir:PATH``."""
+        return f"dir:{self.root}"
+
+    def rules(self) -> Rules:
+        """GitHub's rules for names and sizes, since it rehearses them; slices and placeholders are welcome."""
+        return Rules()
+
+    def releases(self) -> tuple[RemoteRelease, ...]:
+        """All releases and drafts, newest first."""
+        if not self.root.is_dir():
+            return ()
+        found = [
+            self._release(Path(place.path), place.name.removeprefix(DRAFT))
+            for place in os.scandir(self.root)
+            if place.is_dir() and (not place.name.startswith(".") or place.name.startswith(DRAFT))
+        ]
+        found = [release for release in found if release.id not in self.hidden]
+        return tuple(sorted(found, key=lambda r: (r.created, r.id), reverse=True))
+
+    def without(self, hidden: frozenset[str]) -> Self:
+        """The same store, which does not show releases of these ids among all."""
+        other = copy.copy(self)
+        other.hidden = hidden
+        return other
+
+    def find(self, tag: str) -> tuple[RemoteRelease, ...]:
+        """The published release of a tag, and its draft."""
+        check_tag(tag)
+        places = (self.root / tag, self.root / f"{DRAFT}{tag}")
+        return tuple(self._release(place, tag) for place in places if place.is_dir())
+
+    def by_id(self, release_id: str) -> RemoteRelease | None:
+        """One release by its folder's name."""
+        place = self.root / release_id
+        return self._release(place, release_id.removeprefix(DRAFT)) if place.is_dir() else None
+
+    def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
+        """All files of a release by name; no digests, which `digest` finds."""
+        found = []
+        with _failures(release.tag):
+            for entry in os.scandir(self._place(release)):
+                if not entry.is_file():
+                    continue
+                if entry.name.startswith(PART):
+                    name, state = entry.name.removeprefix(PART), STARTER
+                elif entry.name.startswith("."):
+                    continue
+                else:
+                    name, state = entry.name, UPLOADED
+                about = entry.stat()
+                mark = f"{about.st_ino}-{about.st_mtime_ns}"
+                found.append(RemoteAsset(f"{release.id}/{entry.name}", name, about.st_size, state, changed=mark))
+        # A whole file hides the broken-off one that would have replaced it.
+        whole = {asset.name for asset in found if asset.whole}
+        return tuple(sorted((a for a in found if a.whole or a.name not in whole), key=lambda a: a.name))
+
+    def mark(self, release: RemoteRelease) -> str:
+        """A digest of the names, sizes and times of its files."""
+        with _failures(release.tag):
+            seen = [
+                f"{entry.name}\0{about.st_ino} {about.st_size} {about.st_mtime_ns}\0"
+                for entry in os.scandir(self._place(release))
+                if (about := entry.stat())
+            ]
+        return hashlib.sha256(os.fsencode("".join(sorted(seen)))).hexdigest()
+
+    def read(self, asset: RemoteAsset) -> Iterator[bytes]:
+        """The file's bytes."""
+        with _failures(asset.name):
+            if asset.size < CHUNK:
+                yield (self.root / asset.id).read_bytes()
+            else:
+                yield from Body(self.root / asset.id, asset.size)
+
+    def digest(self, asset: RemoteAsset) -> str:
+        """sha256, from reading the file."""
+        with _failures(asset.name):
+            return f"sha256:{file_digest(self.root / asset.id)}"
+
+    def check(self, tag: str, commit: str | None) -> tuple[str, ...]:  # noqa: ARG002  (a folder has no tags)
+        """Refuse a tag that is no folder of its own."""
+        check_tag(tag)
+        return ()
+
+    def create_draft(
+        self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
+    ) -> RemoteRelease:
+        """Make the draft's folder; it has no page for a title or notes."""
+        del title, notes, prerelease
+        check_tag(tag)
+        place = self.root / f"{DRAFT}{tag}"
+        with _failures(tag):
+            place.mkdir(parents=True, exist_ok=True)
+            about = _About(commit=commit, created=datetime.now(UTC).isoformat(timespec="microseconds"))
+            about.write(place / ABOUT)
+        return self._release(place, tag)
+
+    def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:
+        """Copy a file in: under a temporary name, made durable, then renamed."""
+        place = self._place(release)
+        part = place / f"{PART}{name}"
+        with _failures(name):
+            with part.open("wb", buffering=0) as file:
+                for chunk in body:
+                    _write(file.fileno(), chunk)
+                file.truncate(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+                os.fsync(file.fileno())
+            if (place / name).exists():
+                raise StoreFailure("the name is taken", FailureKind.TAKEN)
+            part.rename(place / name)
+        return RemoteAsset(f"{release.id}/{name}", name, (place / name).stat().st_size)
+
+    def rename(self, release: RemoteRelease, asset: RemoteAsset, name: str) -> RemoteAsset:
+        """Rename a file; a name that is taken stays as it is."""
+        target = self._place(release) / name
+        with _failures(name):
+            if target.exists():
+                raise StoreFailure("the name is taken", FailureKind.TAKEN)
+            (self.root / asset.id).rename(target)
+        return RemoteAsset(f"{release.id}/{name}", name, asset.size, asset.state, asset.digest)
+
+    def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:
+        """Remove a file."""
+        with _failures(f"{release.tag}/{asset.name}"):
+            (self.root / asset.id).unlink(missing_ok=True)
+
+    def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:  # noqa: ARG002
+        """Rename the draft's folder; if the tag is there already, move its files one by one."""
+        draft, place = self._place(release), self.root / release.tag
+        with _failures(release.tag):
+            if place.is_dir():
+                for file in sorted(draft.iterdir()):
+                    if not (place / file.name).exists():
+                        file.rename(place / file.name)
+                shutil.rmtree(draft)
+            else:
+                draft.rename(place)
+        return self._release(place, release.tag)
+
+    def describe(self, release: RemoteRelease, notes: str) -> None:
+        """Pass over: a folder has no page."""
+
+    def delete_release(self, release: RemoteRelease) -> None:
+        """Remove the folder: out of sight first, in one step."""
+        place = self._place(release)
+        aside = self.root / f".deleted-{release.id}"
+        with _failures(release.tag):
+            place.rename(aside)
+            shutil.rmtree(aside)
+
+    def _place(self, release: RemoteRelease) -> Path:
+        return self.root / release.id
+
+    def _release(self, place: Path, tag: str) -> RemoteRelease:
+        about = _About.read(place / ABOUT) if (place / ABOUT).is_file() else None
+        draft = place.name.startswith(DRAFT)
+        if about is None:
+            return RemoteRelease(place.name, tag, draft=draft)
+        return RemoteRelease(place.name, tag, draft=draft, commit=about.commit, created=about.created)
+
+
+def check_tag(tag: str) -> None:
+    """Raise `UsageError` for a tag that would not be one visible folder of its own."""
+    if not tag or tag.startswith(".") or any(c in "/\\\0" or not c.isprintable() for c in tag):
+        raise UsageError(
+            f"{tag!r} is no tag for a folder", where="--tag", remedy="use letters, digits and . _ + - only, no slash"
+        )
+
+
+def _write(handle: int, chunk: bytes) -> None:
+    # Blocks of zeros become holes, so that a sparse file stays one.
+    if chunk == _ZEROS[: len(chunk)]:
+        os.lseek(handle, len(chunk), os.SEEK_CUR)
+        return
+    view = memoryview(chunk)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+@contextlib.contextmanager
+def _failures(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{name}: {error.strerror or error}"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}:
+            raise StoreFailure(
+                what, FailureKind.RELEASE, remedy="make room in the store, or mend its permissions"
+            ) from error
+        raise StoreFailure(what, FailureKind.ASSET) from error

@@ -1,0 +1,31 @@
+"""Releases on GitHub, github.com's or an Enterprise server's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fatwheel.errors import UsageError
+from fatwheel.stores.clock import Clock
+from fatwheel.stores.github.hosts import DEFAULT_API, check_api
+from fatwheel.stores.github.requests import Requests
+from fatwheel.stores.github.store import GitHubStore, is_repository
+from fatwheel.stores.github.tokens import token_for
+from fatwheel.stores.upload_timeout import UploadLimits
+
+
+def open_github(
+    repository: str,
+    environment: Mapping[str, str],
+    *,
+    limits: UploadLimits | None = None,
+    clock: Clock | None = None,
+) -> GitHubStore:
+    """Open OWNER/REPO as Actions describes it: GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL. Raises `UsageError`.
+
+    A token in the repository's own variable (`token_variable`) goes before these.
+    """
+    if not is_repository(repository):
+        raise UsageError(f"{repository!r} is no repository", where="--store", remedy="write github:OWNER/REPO")
+    api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
+    token = token_for(repository, environment)
+    return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))

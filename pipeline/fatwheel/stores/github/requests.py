@@ -1,0 +1,272 @@
+"""Requests to GitHub: githubkit as the transport, its traps closed.
+
+githubkit would retry by itself, and send an empty body the second time; it fails on a Retry-After that is a date, and
+on an asset in the state "starter"; it has no timeout; and it sends the token to whatever host it is given.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fatwheel import __version__
+from fatwheel.stores.body import CHUNK, Body
+from fatwheel.stores.clock import Clock
+from fatwheel.stores.github.hosts import is_loopback, trusted
+from fatwheel.stores.github.responses import failure
+from fatwheel.stores.store_errors import FailureKind, StoreFailure
+from fatwheel.stores.upload_timeout import StallDetector, UploadLimits
+
+if TYPE_CHECKING:
+    import httpx
+    from githubkit import GitHub
+    from githubkit.auth import TokenAuthStrategy, UnauthAuthStrategy
+
+    Client = GitHub[TokenAuthStrategy] | GitHub[UnauthAuthStrategy]
+
+API_VERSION = "2022-11-28"
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
+PAGE = 100  # rows; the most that may be asked for
+_REDIRECTS = 3
+
+
+class Requests:
+    """One service, one token. All methods raise `StoreFailure`; none retries."""
+
+    def __init__(self, api: str, token: str | None, limits: UploadLimits, clock: Clock) -> None:
+        self.api = api
+        self.token = token
+        self.limits = limits
+        self.clock = clock
+        self._clients: dict[float, Client] = {}
+        self._lock = threading.Lock()
+
+    def json(self, method: str, path: str, *, params: dict[str, Any] | None = None, data: Any = None) -> Any:
+        """The JSON of one answer; None where it has no body."""
+        response = self._send(method, path, params=params, json=data)
+        return None if response.status_code == 204 else _parsed(response)
+
+    def document(self, path: str) -> dict[str, Any]:
+        """The JSON object of one answer."""
+        found = self.json("GET", path)
+        if not isinstance(found, dict):
+            raise StoreFailure("not an object, where one was asked for", FailureKind.AMBIGUOUS)
+        return found
+
+    def pages(self, path: str, key: str | None = None) -> Iterator[dict[str, Any]]:
+        """All rows of a list, or of the list at ``key``, a hundred a request.
+
+        Pages are counted, so that no foreign link is followed. A full page without a link may have lost it on its way.
+        """
+        page = 1
+        while True:
+            response = self._send("GET", path, params={"per_page": PAGE, "page": page})
+            rows = _parsed(response)
+            if key is not None:
+                rows = rows.get(key) if isinstance(rows, dict) else None
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise StoreFailure("not a list, where one was asked for", FailureKind.AMBIGUOUS)
+            yield from rows
+            if not rows or ('rel="next"' not in response.headers.get("link", "") and len(rows) < PAGE):
+                return
+            page += 1
+
+    def upload(self, url: str, name: str, body: Body) -> Any:
+        """Post an asset's bytes; the answer's JSON."""
+        guard = StallDetector(self.limits, self.clock)
+        sent = 0
+
+        def watch(taken: int) -> None:
+            nonlocal sent
+            sent = taken
+            body.watch(taken)
+            guard.watch(taken)
+
+        watched = Body(body.source, body.size, watch)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(body.size)}
+        try:
+            response = self._send("POST", url, params={"name": name}, content=watched, headers=headers)
+            return _parsed(response)
+        except StoreFailure as problem:
+            problem.sent_all = sent >= body.size
+            raise
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """The bytes of an asset or artifact. The token goes to the API alone, not to the storage behind it."""
+        import httpx
+
+        url = self._url(path)
+        headers = {**_HEADERS, "Accept": "application/octet-stream"}
+        guard = StallDetector(self.limits, self.clock)
+        taken = 0
+        try:
+            timeout, verify = self._timeout(self.limits.reply), httpx.create_ssl_context()
+            with httpx.Client(timeout=timeout, verify=verify, trust_env=self._beyond(url)) as client:
+                for _ in range(_REDIRECTS + 1):
+                    hop = dict(headers)
+                    if self.token and url.startswith(self.api):
+                        hop["Authorization"] = f"Bearer {self.token}"
+                    with client.stream("GET", url, headers=hop) as response:
+                        if response.is_redirect:
+                            url = _next(response)
+                            self._check_scheme(url)
+                            continue
+                        if response.is_error:
+                            response.read()
+                            raise self._failure(response)
+                        for chunk in response.iter_bytes(CHUNK):
+                            taken += len(chunk)
+                            guard.watch(taken)
+                            yield chunk
+                        return
+        except httpx.InvalidURL as error:
+            raise StoreFailure(f"redirected to no address: {error}", FailureKind.ASSET) from error
+        except httpx.HTTPError as error:
+            raise StoreFailure(_transport(error), FailureKind.TRANSIENT, where=self._host) from error
+        raise StoreFailure("redirected too often", FailureKind.ASSET)
+
+    def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        import httpx
+        from githubkit.exception import GitHubException
+
+        url = self._url(path)
+        headers = {**_HEADERS, **parts.pop("headers", {})}
+        read = self.limits.read if "content" in parts else self.limits.reply
+        for _ in range(_REDIRECTS + 1):
+            if not trusted(url, self.api):
+                raise StoreFailure(
+                    f"{url.split('?')[0]} is no host of {self.api}: no token is sent there", FailureKind.RELEASE
+                )
+            try:
+                response = self._client(read).request(method, url, headers=headers, **parts).raw_response
+            except GitHubException as error:
+                raise self._broken(error, method) from error
+            except httpx.InvalidURL as error:
+                raise StoreFailure(f"no address: {error}", FailureKind.ASSET) from error
+            if response.status_code not in {301, 302, 307, 308}:
+                break
+            url = _next(response)
+            if "?" in url:
+                parts.pop("params", None)  # the new place has them
+        else:
+            raise StoreFailure("redirected too often", FailureKind.ASSET)
+        if not response.is_success:
+            raise self._failure(response)
+        return response
+
+    def _failure(self, response: httpx.Response) -> StoreFailure:
+        found = failure(response.status_code, response.headers, response.text, now=self.clock.wall())
+        found.where = self._host
+        return found
+
+    @property
+    def _host(self) -> str:
+        """Where failures say that they happened."""
+        return urlsplit(self.api).netloc or self.api
+
+    def _broken(self, error: Exception, method: str) -> StoreFailure:
+        """A request without an answer. Only one that never connected has surely done nothing."""
+        import httpx
+
+        cause = error.__cause__ or error
+        if isinstance(cause, StoreFailure):
+            return cause
+        if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            remedy = "if the server has a certificate of its own, set SSL_CERT_FILE"
+            return StoreFailure(_transport(cause), FailureKind.RELEASE, where=self._host, remedy=remedy)
+        nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+        kind = FailureKind.TRANSIENT if nothing else FailureKind.AMBIGUOUS
+        return StoreFailure(_transport(cause), kind, answered=False, where=self._host)
+
+    def _url(self, path: str) -> str:
+        return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")
+
+    def _check_scheme(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise StoreFailure(f"redirected to plain http at {parts.hostname}", FailureKind.ASSET)
+
+    def _timeout(self, read: float) -> httpx.Timeout:
+        import httpx
+
+        limits = self.limits
+        return httpx.Timeout(connect=limits.connect, write=limits.write, read=read, pool=limits.pool)
+
+    def _beyond(self, url: str) -> bool:
+        """Whether a host is another machine: only then the environment's proxies count."""
+        return not is_loopback(urlsplit(url).hostname or "")
+
+    def _client(self, read: float) -> Client:
+        with self._lock:
+            if read not in self._clients:
+                self._clients[read] = self._make(read)
+            return self._clients[read]
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """One for all: reading the certificates takes longer than a request. On plain http nobody is trusted."""
+        import httpx
+
+        if self.api.startswith("http://"):
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return httpx.create_ssl_context()
+
+    def _make(self, read: float) -> Client:
+        from githubkit import GitHub, Response, TokenAuthStrategy, UnauthAuthStrategy
+
+        class Plain(GitHub[Any]):
+            """Hands every answer over as it is: telling them apart is done here, not there."""
+
+            def _check_is_error(self, response: httpx.Response) -> bool:
+                del response
+                return False
+
+            def _check_rate_limit(self, response: Response[Any]) -> None:
+                del response
+
+        return Plain(
+            TokenAuthStrategy(self.token) if self.token else UnauthAuthStrategy(),
+            base_url=self.api,
+            user_agent=f"fatwheel/{__version__}",
+            follow_redirects=False,
+            timeout=self._timeout(read),
+            trust_env=self._beyond(self.api),
+            ssl_verify=self._tls,
+            http_cache=False,
+            auto_retry=False,
+        )
+
+
+def _next(response: httpx.Response) -> str:
+    """Where a redirect leads."""
+    import httpx
+
+    place = response.headers.get("location")
+    if not place:
+        raise StoreFailure(f"{response.status_code} without a place to go to", FailureKind.ASSET)
+    try:
+        return str(response.url.join(place))
+    except httpx.InvalidURL as error:
+        raise StoreFailure(f"redirected to no address: {error}", FailureKind.ASSET) from error
+
+
+def _parsed(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise StoreFailure(
+            f"{response.status_code}, and an answer that cannot be read", FailureKind.AMBIGUOUS
+        ) from None
+
+
+def _transport(error: BaseException) -> str:
+    """What broke, in words; the library's own name of it helps those who search."""
+    import httpx
+
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    connecting = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+    return f"no connection ({cause})" if isinstance(error, connecting) else cause

@@ -1,0 +1,33 @@
+"""GPU targets: how they are spelt, what compiles them, and which devices run them.
+
+A *capability* is a device's compute capability (9.0). A *target* is what code was compiled for (9.0a):
+machine code (SASS), PTX, or both. Everything that asks "does it fit?" asks `runs` or `covers`.
+"""
+
+from fatwheel.targets.compatibility import covers, family_members, jits, loads, nearest, runs
+from fatwheel.targets.parsing import parse_target, parse_targets
+from fatwheel.targets.rendering import SPELLINGS, render
+from fatwheel.targets.table import Toolkit, toolkit, toolkits
+from fatwheel.targets.target import KNOWN_CAPABILITIES, TEGRA, Capability, Kind, Suffix, Target
+
+__all__ = [
+    "KNOWN_CAPABILITIES",
+    "SPELLINGS",
+    "TEGRA",
+    "Capability",
+    "Kind",
+    "Suffix",
+    "Target",
+    "Toolkit",
+    "covers",
+    "family_members",
+    "jits",
+    "loads",
+    "nearest",
+    "parse_target",
+    "parse_targets",
+    "render",
+    "runs",
+    "toolkit",
+    "toolkits",
+]

@@ -1,0 +1,84 @@
+"""The one toolkit table: which targets the ptxas of each CUDA release accepts."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fatwheel.errors import UsageError
+from fatwheel.targets.parsing import parse_targets
+from fatwheel.targets.target import Target
+
+# Release -> {"ptxas": its version, "targets": undotted, ascending}. `fatwheel toolkits --ptxas PATH` makes a row.
+DATA = Path(__file__).resolve().parent.parent / "data" / "toolkits.json"
+_NOTE = "//"
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """One CUDA toolkit release (``13.0``) and the real targets that its ptxas accepts."""
+
+    release: str
+    ptxas: str
+    targets: frozenset[Target]
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """(major, minor)."""
+        major, minor = self.release.split(".")
+        return int(major), int(minor)
+
+    @property
+    def undotted(self) -> str:
+        """Its targets as the table holds them: ``75 80 ... 121f``, ascending."""
+        return " ".join(t.undotted for t in sorted(self.targets))
+
+    def compiles(self, target: Target) -> bool:
+        """Whether this toolkit knows the target, as machine code or as PTX."""
+        return target.code in self.targets
+
+
+@cache
+def toolkits() -> dict[str, Toolkit]:
+    """All rows of the table, by release."""
+    table = json.loads(DATA.read_text(encoding="utf-8"))
+    return {
+        release: Toolkit(release, row["ptxas"], frozenset(parse_targets(row["targets"])))
+        for release, row in table.items()
+        if release != _NOTE
+    }
+
+
+def toolkit(release: str) -> Toolkit:
+    """The row of one release. Raises `UsageError` naming those that are known."""
+    try:
+        return toolkits()[release]
+    except KeyError:
+        known = ", ".join(toolkits())
+        raise UsageError(f"CUDA toolkit '{release}' is not in the table", remedy=f"known: {known}") from None
+
+
+def read_ptxas(help_text: str, version_text: str) -> Toolkit:
+    """A row from what ``ptxas --help`` and ``ptxas --version`` print. Raises `UsageError` if they are not ptxas's."""
+    release = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", version_text)
+    section = re.search(r"^--gpu-name\b.*?(?=^--|\Z)", help_text, re.MULTILINE | re.DOTALL)
+    names = re.findall(r"'sm_([0-9]+[af]?)'", section[0].split("Default value")[0]) if section else []
+    if not release or not names:
+        what = "release" if not release else "values of --gpu-name"
+        raise UsageError(f"this ptxas prints no {what} that fatwheel can read", remedy="give --ptxas a CUDA ptxas")
+    return Toolkit(release[1], release[2], frozenset(parse_targets(" ".join(names))))
+
+
+def table_with(row: Toolkit, table: str) -> str:
+    """The text of the table with one row put in or replaced; rows ascending by release, each on one line."""
+    rows = json.loads(table)
+    note = rows.pop(_NOTE, None)
+    rows[row.release] = {"ptxas": row.ptxas, "targets": row.undotted}
+    ordered = sorted(rows.items(), key=lambda item: tuple(map(int, item[0].split("."))))
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in ordered]
+    if note is not None:
+        lines.insert(0, f"  {json.dumps(_NOTE)}: {json.dumps(note)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,0 +1,95 @@
+"""Capabilities of devices, and targets of code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from fatwheel.errors import UsageError
+
+Suffix = Literal["", "a", "f"]
+Kind = Literal["real", "virtual", "both"]
+
+# A plain target is forward compatible within its major, `f` within its family, `a` is exact; ascending in that order.
+_SUFFIX_ORDER: dict[str, int] = {"": 0, "f": 1, "a": 2}
+_KIND_ORDER: dict[str, int] = {"real": 0, "both": 1, "virtual": 2}
+
+
+class Capability(NamedTuple):
+    """A device's compute capability."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    @classmethod
+    def parse(cls, text: str) -> Capability:
+        """Read ``9.0``. Raises `UsageError` for anything else, a suffix included."""
+        match = re.fullmatch(r"([1-9][0-9]?)\.([0-9])", text)
+        if not match:
+            raise UsageError(f"'{text}' is not a compute capability", remedy="write it like 9.0 or 12.1")
+        return cls(int(match[1]), int(match[2]))
+
+
+def _capabilities(text: str) -> tuple[Capability, ...]:
+    return tuple(map(Capability.parse, text.split()))
+
+
+# Devices with a product that somebody can own. 8.8 is left out: CUDA 13.0 compiles it, but no product is known.
+KNOWN_CAPABILITIES: tuple[Capability, ...] = _capabilities(
+    "5.0 5.2 5.3 6.0 6.1 6.2 7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 10.7 11.0 12.0 12.1"
+)
+
+# Integrated (Tegra, Jetson) devices: their machine code and that of desktop devices are not interchangeable.
+# 10.1 is the name that CUDA 12.8 and 12.9 give to 11.0; whether a device that calls itself 11.0 loads such code is not
+# known, so 10.1 stands for no known capability.
+TEGRA: frozenset[Capability] = frozenset(_capabilities("5.3 6.2 7.2 8.7 10.1 11.0"))
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is compiled for. ``kind`` says whether machine code, PTX or both are kept."""
+
+    major: int
+    minor: int
+    suffix: Suffix = ""
+    kind: Kind = "real"
+
+    def __str__(self) -> str:
+        tail = {"real": "", "both": "+PTX", "virtual": "-virtual"}[self.kind]
+        return f"{self.major}.{self.minor}{self.suffix}{tail}"
+
+    def __lt__(self, other: Target) -> bool:
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[int, int, int, int]:
+        return (self.major, self.minor, _SUFFIX_ORDER[self.suffix], _KIND_ORDER[self.kind])
+
+    @property
+    def capability(self) -> Capability:
+        """The capability it is named after."""
+        return Capability(self.major, self.minor)
+
+    @property
+    def undotted(self) -> str:
+        """``90a``, as in ``sm_90a``."""
+        return f"{self.major}{self.minor}{self.suffix}"
+
+    @property
+    def has_sass(self) -> bool:
+        """Whether machine code is kept."""
+        return self.kind != "virtual"
+
+    @property
+    def has_ptx(self) -> bool:
+        """Whether PTX is kept."""
+        return self.kind != "real"
+
+    @property
+    def code(self) -> Target:
+        """The same without regard to what is kept: what a toolkit either knows or does not."""
+        return Target(self.major, self.minor, self.suffix)

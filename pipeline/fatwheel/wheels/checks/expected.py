@@ -1,0 +1,49 @@
+"""What a wheel is held against: the cell it was built for, as far as it says something of the wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fatwheel.records.build import BuildRecord
+from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.plan import Cell
+from fatwheel.wheels.formats.names import WheelName
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Each field that is None (or empty) is not looked at. Targets are dotted, as in a plan: ``9.0a``, ``9.0+PTX``.
+
+    ``modules`` gives the targets of each library, by member name, file name, or file name without its ending; a library
+    without targets has only to be there. ``stamp_files`` are text files inside the wheel that repeat its version or
+    targets; ``stamp`` is the ``fatwheel.json`` that it should hold, whose commit and slice may be any.
+    """
+
+    wheel: str | None = None
+    distribution: str | None = None
+    version: str | None = None  # with the local label
+    arch: str | None = None
+    targets: tuple[str, ...] | None = None
+    partial: bool = False  # a slice, which need not hold code for every target
+    modules: Mapping[str, tuple[str, ...]] | None = None
+    stamp_files: tuple[str, ...] = ()
+    stamp: EmbeddedMetadata | None = None
+    sha256: str | None = None
+
+
+def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Sequence[str] = ()) -> Expected:
+    """What a cell's wheel must be; with ``build``, what its build reported is held against it too."""
+    pure = WheelName.parse(cell.wheel).is_pure
+    return Expected(
+        wheel=cell.wheel,
+        distribution=cell.package,
+        version=cell.full_version,
+        arch=None if pure else cell.arch,
+        targets=() if pure else tuple(cell.targets),
+        partial=build is not None and build.slice is not None and any(one.targets for one in build.modules),
+        modules={one.name: tuple(one.targets) for one in build.modules} if build and build.modules else None,
+        stamp_files=tuple(stamp_files),
+        stamp=EmbeddedMetadata.of(cell),
+        sha256=build.sha256 if build else None,
+    )

@@ -1,0 +1,105 @@
+"""METADATA and WHEEL: the texts that say what a wheel is, written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from email.message import Message
+from email.parser import Parser
+from email.policy import compat32
+
+from packaging.metadata import InvalidMetadata, Metadata
+
+from fatwheel import __version__
+from fatwheel.errors import UsageError
+from fatwheel.wheels.formats.names import WheelName, expanded
+
+VERSION = "2.4"  # of the metadata: the first with License-Expression and License-File
+GENERATOR = f"fatwheel {__version__}"
+
+_OWN = {"Metadata-Version", "Name", "Version", "License-File"}
+_MANY = {
+    "Classifier",
+    "Dynamic",
+    "Obsoletes-Dist",
+    "Platform",
+    "Project-URL",
+    "Provides-Dist",
+    "Provides-Extra",
+    "Requires-Dist",
+    "Requires-External",
+    "Supported-Platform",
+}
+_ONE = {
+    "Author",
+    "Author-email",
+    "Description",
+    "Description-Content-Type",
+    "Download-URL",
+    "Home-page",
+    "Keywords",
+    "License",
+    "License-Expression",
+    "Maintainer",
+    "Maintainer-email",
+    "Requires-Python",
+    "Summary",
+}
+_SPELT = {field.lower(): field for field in _OWN | _MANY | _ONE}
+
+Fields = Mapping[str, str | Sequence[str]]
+
+
+def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses: Sequence[str] = ()) -> bytes:
+    """METADATA for a wheel. ``fields`` are core metadata by name, in any case, with '-' or '_': ``requires_dist``.
+
+    ``licenses`` are the names of files in ``dist-info/licenses/``. Raises `UsageError` naming every wrong field.
+    """
+    lines = [f"Metadata-Version: {VERSION}", f"Name: {distribution}", f"Version: {name.version}"]
+    wrong: list[str] = []
+    description = ""
+    for key, value in fields.items():
+        field = _SPELT.get(key.lower().replace("_", "-"), "")
+        values = [value] if isinstance(value, str) else list(value)
+        if field in _OWN or not field:
+            wrong.append(f"{key} ({'written by fatwheel itself' if field else 'no such field'})")
+        elif field in _ONE and len(values) > 1:
+            wrong.append(f"{key} (one value, not {len(values)})")
+        elif field == "Description":
+            description = "".join(values)
+        elif any("\n" in text or "\r" in text for text in values):
+            wrong.append(f"{key} (a line break)")
+        else:
+            lines += [f"{field}: {text}" for text in values if text]
+    lines += [f"License-File: {file}" for file in licenses]
+    data = ("\n".join(lines) + "\n" + (f"\n{description}" if description else "")).encode()
+    if not wrong:
+        try:
+            Metadata.from_email(data, validate=True)
+        except ExceptionGroup as group:
+            wrong = [
+                f"{error.field if isinstance(error, InvalidMetadata) else 'metadata'} ({error})"
+                for error in group.exceptions
+            ]
+    if wrong:
+        raise UsageError(
+            f"metadata of {distribution} that cannot be written: {'; '.join(wrong)}",
+            remedy="use the fields of core metadata 2.4: summary, requires_python, requires_dist ...",
+        )
+    return data
+
+
+def write_wheel_file(name: WheelName) -> bytes:
+    """WHEEL for a wheel of this name."""
+    lines = [
+        "Wheel-Version: 1.0",
+        f"Generator: {GENERATOR}",
+        f"Root-Is-Purelib: {'true' if name.is_pure else 'false'}",
+        *(f"Tag: {tag}" for tag in expanded(name.tag_text)),
+        *([f"Build: {name.build[0]}{name.build[1]}"] if name.build else []),
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def read_headers(data: bytes) -> Message:
+    """METADATA or WHEEL as headers and a body, both UTF-8, which plain e-mail headers are not."""
+    return Parser(policy=compat32).parsestr(data.decode("utf-8", "surrogateescape"))

@@ -1,0 +1,1 @@
+"""Reading bytes: memory, files, URLs in ranges, and deflate."""

@@ -1,0 +1,1 @@
+"""Making wheels: pack, repack, split, shim, placeholder and variants."""

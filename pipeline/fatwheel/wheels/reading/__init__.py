@@ -1,0 +1,1 @@
+"""Reading a wheel: archive, members, contents, inventory and embedded metadata."""

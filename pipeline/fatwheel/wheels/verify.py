@@ -1,0 +1,79 @@
+"""Verification: whether a wheel is sound, and whether it is what was expected; all findings at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fatwheel.digests import digest_of
+from fatwheel.errors import UsageError
+from fatwheel.records.verification import Finding, Verification
+from fatwheel.wheels.checks.binaries import check_binaries
+from fatwheel.wheels.checks.code import check_code
+from fatwheel.wheels.checks.expected import Expected, expected_of
+from fatwheel.wheels.checks.members import check_members
+from fatwheel.wheels.checks.metadata import check_metadata, check_name, check_wheel_file
+from fatwheel.wheels.checks.record import check_record
+from fatwheel.wheels.checks.stamps import check_stamp, check_stamp_files
+from fatwheel.wheels.checks.subject import Check, error, subject_of
+from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.io.sources import FileSource, Malformed, blocks
+from fatwheel.wheels.reading.archive import Archive, open_file
+from fatwheel.wheels.reading.contents import examine
+
+__all__ = ["Expected", "expected_of", "verify"]
+
+CHECKS: tuple[Check, ...] = (
+    check_members,
+    check_metadata,
+    check_wheel_file,
+    check_record,
+    check_binaries,
+    check_code,
+    check_stamp,
+    check_stamp_files,
+)
+
+
+def verify(path: Path, expected: Expected | None = None) -> Verification:
+    """Everything that is wrong with a wheel. Reads each member once, in flat memory but for the largest library.
+
+    Raises `UsageError` only when the file cannot be opened; an unreadable archive is a finding.
+    """
+    wanted = expected or Expected()
+    with open_file(path) as file:
+        source = FileSource(file)
+        found = list(check_name(path.name, wanted))
+        placeholder = False
+        try:
+            archive = Archive(source, path.name)
+        except Malformed as problem:
+            found.append(error("archive-unreadable", problem.what, problem.remedy or "build or fetch it again"))
+        else:
+            contents = examine(archive, archive.by_name.values(), digests=True)
+            subject = subject_of(archive, _name(path.name), contents, wanted)
+            placeholder = subject.placeholder
+            for check in CHECKS:
+                found += check(subject)
+        found += _digest(source, wanted)
+        return Verification(
+            wheel=path.name,
+            bytes=source.size,
+            placeholder=placeholder,
+            findings=sorted(found, key=lambda f: (f.severity, f.kind, f.member or "", f.what)),
+        )
+
+
+def _name(text: str) -> WheelName | None:
+    try:
+        return WheelName.parse(text)
+    except UsageError:
+        return None
+
+
+def _digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
+    if expected.sha256:
+        found = digest_of(blocks(source)).hex()
+        if found != expected.sha256:
+            what = f"its sha256 is {found}, its build record says {expected.sha256}"
+            yield error("digest", what, "build it again; nothing may change a wheel after its build")

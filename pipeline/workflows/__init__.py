@@ -1,5 +1,0 @@
-"""From a declaration to GitHub Actions: workflow files, job matrices, action pins, and an index that is pushed."""
-
-from pipeline.workflows.station import Difference, apply, differences, drift
-
-__all__ = ["Difference", "apply", "differences", "drift"]

@@ -1,0 +1,42 @@
+"""Several stores read as one."""
+
+import os
+
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.stores.directory import DirectoryStore
+from fatwheel.stores.multi import MultiStore
+from tests.unit.release.wheels import make_wheel
+
+
+def filled(place, tag, version):
+    wheel = make_wheel(place / "dist", "sm9x", version=version)
+    store = DirectoryStore(place / "store")
+    release(store, ReleaseRequest(tag=tag, files=(wheel,)))
+    os.utime(wheel)
+    return store
+
+
+def test_all_releases_of_all_stores_with_their_assets(tmp_path):
+    both = MultiStore([filled(tmp_path / "a", "v1", "1.0"), filled(tmp_path / "b", "v1", "1.1.dev20261201")])
+    found = both.releases()
+    assert [one.tag for one in found] == ["v1", "v1"]
+    assert len({one.id for one in found}) == 2
+    names = {a.name for one in found for a in both.assets(one) if a.name.endswith(".whl")}
+    assert names == {f"demo-{v}+cu130.sm9x-cp39-abi3-manylinux_2_28_x86_64.whl" for v in ("1.0", "1.1.dev20261201")}
+    assert len(both.find("v1")) == 2
+    for one in found:
+        assert both.by_id(one.id).id == one.id
+        for asset in both.assets(one):
+            content = b"".join(both.read(asset))
+            assert len(content) == asset.size
+            assert both.digest(asset).startswith("sha256:")
+
+
+def test_hidden_releases_are_hidden_in_their_own_store_alone(tmp_path):
+    both = MultiStore([filled(tmp_path / "a", "v1", "1.0"), filled(tmp_path / "b", "v1", "1.1")])
+    gone, kept = both.releases()
+    assert [one.id for one in both.without(frozenset({gone.id})).releases()] == [kept.id]
+    assert both.by_id("0/none") is None
+    assert both.rules() == DirectoryStore(tmp_path).rules()
+    assert both.spec.count("dir:") == 2
