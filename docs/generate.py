@@ -27,7 +27,7 @@ from fatwheel.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_target
 
 _MATRIX = """\
 Every key, from the model that checks it. `fatwheel check` reports all mistakes of a file at once, each with its line
-and a remedy. An editor that reads JSON Schema completes and checks the keys as you type, with this in the first line:
+and a help. An editor that reads JSON Schema completes and checks the keys as you type, with this in the first line:
 """
 _SCHEMA = """\
 `fatwheel schema -o matrix.schema.json` writes the schema. Texts that look like numbers stand in quotes:

@@ -54,9 +54,9 @@ USAGE, UNFIT = 2, 5
 class Stop(Exception):
     """A failure that the user can act on."""
 
-    def __init__(self, what: str, remedy: str = "", status: int = UNFIT) -> None:
+    def __init__(self, what: str, help: str = "", status: int = UNFIT) -> None:
         super().__init__(what)
-        self.what, self.remedy, self.status = what, remedy, status
+        self.what, self.help, self.status = what, help, status
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -413,18 +413,18 @@ def read_index(location: str) -> tuple[str, list[Wheel]]:
     if urllib.parse.urlsplit(base).scheme not in ("http", "https", "file"):
         raise Stop(f"'{location}' is neither http(s)://, file:// nor a folder", status=USAGE)
     address = base + "index.json"
-    remedy = "give the root of an index that fatwheel wrote: the page that lists the CUDA versions"
+    help = "give the root of an index that fatwheel wrote: the page that lists the CUDA versions"
     try:
         request = urllib.request.Request(address, headers={"User-Agent": "fatwheel-install"})  # noqa: S310  checked above
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             document = json.loads(answer.read().decode("utf-8"))
         return base, [row for row in document["wheels"] if row["file"].endswith(".whl")]
     except urllib.error.HTTPError as error:
-        raise Stop(f"{address} answers {error.code} {error.reason}", remedy, USAGE) from None
+        raise Stop(f"{address} answers {error.code} {error.reason}", help, USAGE) from None
     except (OSError, urllib.error.URLError) as error:
-        raise Stop(f"{address} cannot be read: {getattr(error, 'reason', error)}", remedy, USAGE) from None
+        raise Stop(f"{address} cannot be read: {getattr(error, 'reason', error)}", help, USAGE) from None
     except (ValueError, KeyError, TypeError):
-        raise Stop(f"{address} is not an index.json of fatwheel's", remedy, USAGE) from None
+        raise Stop(f"{address} is not an index.json of fatwheel's", help, USAGE) from None
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
@@ -524,7 +524,7 @@ def choose(wheels: Sequence[Wheel], wish: Wish, machine: Machine, python: Python
         older = _older(wheels, rows, wish, machine, python)
         if older is None:
             raise
-        raise Stop(stop.what, f"{stop.remedy}; or take {wish.project}=={older}, which has one", stop.status) from None
+        raise Stop(stop.what, f"{stop.help}; or take {wish.project}=={older}, which has one", stop.status) from None
 
 
 def _older(wheels: Sequence[Wheel], rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> str | None:
@@ -955,10 +955,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_shown(options, run(options)))
     except Stop as stop:
         _say(f"error: {stop.what}")
-        if stop.remedy:
-            _say(f"  do: {stop.remedy}")
+        if stop.help:
+            _say(f"  help: {stop.help}")
         if options.json:
-            print(json.dumps({"error": stop.what, "remedy": stop.remedy, "status": stop.status}, indent=2))
+            print(json.dumps({"error": stop.what, "help": stop.help, "status": stop.status}, indent=2))
         return stop.status
     except KeyboardInterrupt:
         _say("interrupted")

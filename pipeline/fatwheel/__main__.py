@@ -117,7 +117,9 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except PipelineError as error:
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {error}", err=True)
+        from fatwheel.console.output import echo_error
+
+        echo_error(error)
         return error.status
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted: what was finished stays, nothing is half-written", err=True)

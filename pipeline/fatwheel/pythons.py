@@ -53,7 +53,7 @@ class Failure:
     """Why pip or venv failed: ``cause`` in a few words, what to do, and the last lines that it said."""
 
     cause: str
-    remedy: str
+    help: str
     last: str
     kind: str  # disk, network, absent, conflict, other
 
@@ -91,9 +91,9 @@ def why(answer: Answer, program: str = "pip") -> Failure:
     """What a failed pip or venv said, understood."""
     text = f"{answer.output}\n{answer.errors}"
     last = "".join(f"\n  {program}: {line}" for line in answer.tail.splitlines())
-    for kind, pattern, cause, remedy in _CAUSES:
+    for kind, pattern, cause, help in _CAUSES:
         if re.search(pattern, text):
-            return Failure(cause, remedy, last, kind)
+            return Failure(cause, help, last, kind)
     return Failure(f"{program} {answer.ended}", f"see what {program} says above", last, "other")
 
 

@@ -80,4 +80,4 @@ def test_without_the_cross_compiler_it_says_what_to_install(tmp_path):
     environ = dict(os.environ) | {"PATH": "/nonexistent", "FATWHEEL_CACHE": str(tmp_path / "cache")}
     with pytest.raises(BuildError, match="'aarch64-linux-gnu-g\\+\\+' is not on PATH") as caught:
         build_cell(declaration, cell(declaration, "cu130-aarch64-sm9x"), tmp_path / "dist", environ=environ)
-    assert "g++-aarch64-linux-gnu" in str(caught.value.remedy)
+    assert "g++-aarch64-linux-gnu" in str(caught.value.help)

@@ -53,7 +53,7 @@ def test_a_slice_is_compiled_and_what_has_no_target_is_left_out_with_its_reason(
 def test_a_module_that_flashinfer_does_not_have_lists_those_that_it_has(tmp_path, build):
     with pytest.raises(BuildError, match="there is no module 'silu_and_mull'; did you mean silu_and_mul") as caught:
         build(tmp_path / "dist", ["silu_and_mull"])
-    log = Path(str(caught.value.remedy).rpartition(" ")[2]).read_text()
+    log = Path(str(caught.value.help).rpartition(" ")[2]).read_text()
     assert "\n  page\n" in log
     assert "\n  rope\n" in log
     assert not (tmp_path / "dist").exists()

@@ -156,7 +156,7 @@ def test_no_server_stays_of_a_build_that_is_ended(tmp_path):
             declaration, planned, tmp_path / "dist", environ=environment(tmp_path / "cache"), notify=lambda _: None,
             tuning=BuildOverrides(silence=1.0),
         )  # fmt: skip
-    where = str(caught.value.remedy).partition("diagnostics: ")[2].partition(";")[0]
+    where = str(caught.value.help).partition("diagnostics: ")[2].partition(";")[0]
     assert "Compile requests" in Path(where).read_text()
     assert not [one for one in Path("/proc").glob("[0-9]*/comm") if is_ours(one, tmp_path)]
     assert os.environ.get("FATWHEEL_SCCACHE") is None

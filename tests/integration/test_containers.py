@@ -113,7 +113,7 @@ def test_silence_in_there_is_ended_with_a_look_at_its_processes(tmp_path, enviro
     script = "import subprocess\nprint('linking', flush=True)\nsubprocess.run(['sleep', '301'])"
     with pytest.raises(BuildTimeout, match="has printed nothing for") as caught:
         inside(tmp_path, environ, script, tuning=BuildOverrides(silence=2.0))
-    diagnostics = Path(str(caught.value.remedy).partition("diagnostics: ")[2].partition(";")[0]).read_text()
+    diagnostics = Path(str(caught.value.help).partition("diagnostics: ")[2].partition(";")[0]).read_text()
     assert "sleep 301" in diagnostics
     assert "linking" in diagnostics
     assert left(environ) == []

@@ -99,7 +99,7 @@ def test_any_text_is_a_declaration_or_a_list_of_mistakes_within_the_file(text):
         assert problem.file == str(PATH)
         assert 1 <= problem.line <= len(lines) + 1
         assert problem.column >= 1
-        assert str(problem).isprintable() or "\n  do: " in str(problem)
+        assert str(problem).isprintable() or "\n  help: " in str(problem)
         assert len(str(problem).splitlines()) <= 2
     assert len(set(found)) == len(found)
 

@@ -55,7 +55,7 @@ def test_mistakes_come_as_data_with_their_places(capsys, tmp_path):
     answer = json.loads(capsys.readouterr().out)
     assert not answer["ok"]
     assert [(p["line"], p["column"]) for p in answer["problems"]] == [(1, 10), (2, 11), (3, 1)]
-    assert answer["problems"][2]["do"] == "did you mean 'families'?"
+    assert answer["problems"][2]["help"] == "did you mean 'families'?"
 
 
 def test_a_schema_that_has_drifted_is_shown_with_status_3(capsys, tmp_path):

@@ -74,7 +74,7 @@ def test_gpus_that_no_single_wheel_covers_are_named_with_the_wheels_that_cover_e
     assert stop.value.status == 5
     assert "9.0 is covered by 1.0+cu130.sm9x" in stop.value.what
     assert "12.0 is covered by 1.0+cu130.sm12x" in stop.value.what
-    assert "--sm-family" in stop.value.remedy
+    assert "--sm-family" in stop.value.help
 
 
 def test_a_wheel_of_all_families_serves_a_mixed_machine():
@@ -90,20 +90,20 @@ def test_the_smaller_of_two_wheels_that_fit_is_taken():
 def test_no_gpu_is_an_error_that_lists_the_families():
     with pytest.raises(tool.Stop, match="no GPU was found") as stop:
         choose()
-    assert "sm10x, sm12x, sm9x" in stop.value.remedy
+    assert "sm10x, sm12x, sm9x" in stop.value.help
 
 
 def test_a_gpu_too_old_for_all_wheels_is_an_error_that_lists_what_is_covered():
     with pytest.raises(tool.Stop, match=r"holds code for 7\.0") as stop:
         choose("7.0")
-    assert "7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 10.3, 12.0, 12.1" in stop.value.remedy
+    assert "7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 10.3, 12.0, 12.1" in stop.value.help
 
 
 def test_a_gpu_that_another_cuda_version_covers_is_pointed_to_it():
     rows = [row(cuda="cu130"), row(cuda="cu140", family="sm10x", covers=["10.7"])]
     with pytest.raises(tool.Stop) as stop:
         choose("10.7", rows=rows)
-    assert "for cu140 there is one" in stop.value.remedy
+    assert "for cu140 there is one" in stop.value.help
 
 
 def test_a_gpu_in_the_order_of_labels_is_never_decisive():
@@ -127,7 +127,7 @@ def test_a_newer_minor_version_is_taken_where_no_native_one_covers_the_gpu():
 def test_a_driver_too_old_for_every_wheel_is_an_error():
     with pytest.raises(tool.Stop, match=r"no wheel for this CUDA version: the driver supports CUDA 12\.8") as stop:
         choose("9.0", rows=[row(cuda="cu130")], cuda=(12, 8))
-    assert "CUDA 13: 580" in stop.value.remedy
+    assert "CUDA 13: 580" in stop.value.help
 
 
 def test_an_installed_torch_comes_before_the_driver():
@@ -183,7 +183,7 @@ def test_a_given_family_that_does_not_cover_the_gpu_is_taken_with_a_warning():
 def test_a_family_that_is_not_there_is_an_error_that_lists_those_that_are():
     with pytest.raises(tool.Stop, match="no wheel of family sm11x") as stop:
         choose(family="sm11x")
-    assert "sm10x, sm12x, sm9x" in stop.value.remedy
+    assert "sm10x, sm12x, sm9x" in stop.value.help
 
 
 def test_a_given_label_is_taken_whole():
@@ -201,7 +201,7 @@ def test_a_family_that_the_newest_release_lacks_is_not_taken_from_an_older_one()
     rows = [row("0.8", family="sm12x"), row("0.9", family="sm12x"), row("0.9.1"), row("1.0")]
     with pytest.raises(tool.Stop, match="of this version") as stop:
         choose("12.0", rows=rows)
-    assert "or take demo==0.9, which has one" in stop.value.remedy
+    assert "or take demo==0.9, which has one" in stop.value.help
 
 
 def test_a_nightly_is_the_newest_dev_version():
@@ -218,13 +218,13 @@ def test_a_nightly_of_a_release_version_is_refused_with_the_reason():
 def test_a_version_that_is_not_there_is_an_error_that_lists_those_that_are():
     with pytest.raises(tool.Stop) as stop:
         choose("9.0", version="2.0")
-    assert "1.0+cu130.sm9x" in stop.value.remedy
+    assert "1.0+cu130.sm9x" in stop.value.help
 
 
 def test_a_project_that_is_not_there_is_an_error_that_lists_those_that_are():
     with pytest.raises(tool.Stop, match="no project 'demo'") as stop:
         choose("9.0", rows=[row(project="other")])
-    assert "other" in stop.value.remedy
+    assert "other" in stop.value.help
 
 
 def test_a_wheel_of_which_nothing_is_known_is_taken_only_last_and_with_a_note():
@@ -242,7 +242,7 @@ def test_a_pure_wheel_needs_no_gpu():
 def test_a_wheel_for_another_cpu_is_not_taken():
     with pytest.raises(tool.Stop, match=r"is for Python 3\.11 on Linux x86_64") as stop:
         choose("9.0", rows=[row(arch="aarch64")])
-    assert "manylinux_2_28_aarch64" in stop.value.remedy
+    assert "manylinux_2_28_aarch64" in stop.value.help
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_a_shim_that_requires_all_providers_brings_them_all():
 def test_a_gpu_that_no_provider_covers_is_an_error_that_lists_what_there_is():
     with pytest.raises(tool.Stop, match=r"no wheel of demo 1\.0\+cu130 for 7\.0") as stop:
         pick("7.0", rows=provided())
-    assert "cu130 has no provider for 7.0; it has them for 8.0, 8.6, 8.9, 9.0, 12.0, 12.1" in stop.value.remedy
+    assert "cu130 has no provider for 7.0; it has them for 8.0, 8.6, 8.9, 9.0, 12.0, 12.1" in stop.value.help
 
 
 def test_another_cuda_version_is_taken_where_only_its_providers_cover_the_gpu():
@@ -384,7 +384,7 @@ def test_another_cuda_version_is_taken_where_only_its_providers_cover_the_gpu():
 def test_without_a_gpu_a_provider_must_be_named():
     with pytest.raises(tool.Stop, match="no provider was chosen") as stop:
         pick(rows=provided())
-    assert "sm120f, sm80, sm90, sm90a" in stop.value.remedy
+    assert "sm120f, sm80, sm90, sm90a" in stop.value.help
     assert names(pick(rows=provided(), family="sm90a")[0]) == ["demo[sm90a]", "demo-sm90a"]
 
 
@@ -401,7 +401,7 @@ def test_a_yanked_release_is_passed_over_and_taken_with_a_warning_only_by_name()
     assert "WARNING: it is yanked: crashes" in notes
     with pytest.raises(tool.Stop, match="no such release") as stop:
         choose("9.0", rows=rows[1:])
-    assert "1.1+cu130.sm9x (yanked)" in stop.value.remedy
+    assert "1.1+cu130.sm9x (yanked)" in stop.value.help
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_every_spelling_is_read(text, target):
 def test_what_is_no_target_is_refused_with_a_remedy(text):
     with pytest.raises(UsageError) as caught:
         parse_target(text)
-    assert caught.value.remedy
+    assert caught.value.help
 
 
 @pytest.mark.parametrize("text", ["8.0 9.0a 12.0f", "8.0;9.0a;12.0f", "8.0,9.0a,12.0f", " 8.0,  90a ; sm_120f\n"])
@@ -132,7 +132,7 @@ def test_ptx_and_families_are_written_where_they_can_be(spelling, text, written)
 def test_what_a_consumer_cannot_say_is_an_error_with_a_remedy(spelling, text):
     with pytest.raises(UsageError) as caught:
         render(parse_targets(text), spelling)
-    assert caught.value.remedy
+    assert caught.value.help
 
 
 # -- toolkits -----------------------------------------------------------------------------------------------------

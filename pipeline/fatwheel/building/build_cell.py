@@ -110,7 +110,7 @@ def _check_cell(cell: Cell, package: Package, choice: EngineOptions) -> None:
     raise BuildError(
         f"needs {article} {cell.arch} machine, and this one is {here}",
         where=cell.id,
-        remedy=f"{machine}; if its command can use a cross compiler, declare `cross: true`",
+        help=f"{machine}; if its command can use a cross compiler, declare `cross: true`",
     )
 
 

@@ -32,13 +32,13 @@ def command_failed(cell: Cell, status: int, log: Path, environ: Mapping[str, str
     where = kept(log, environ, name=f"{cell.wheel}.build.log")
     lines = [line.rstrip() for line in text.splitlines() if line.strip()][-LAST_LINES:]
     last = "".join(f"\n  | {line[:_WIDTH]}" for line in lines) or "\n  | (it printed nothing)"
-    advice = next((remedy for pattern, remedy in _CAUSES if re.search(pattern, text)), None)
+    advice = next((help for pattern, help in _CAUSES if re.search(pattern, text)), None)
     if advice is None and status == -signal.SIGKILL:
         advice = _MEMORY.replace("ran", "may have run")
     return BuildError(
         f"the build command {ended(status)}; its last lines:{last}",
         where=cell.id,
-        remedy=f"{advice}; all of its output: {where}" if advice else f"see all of its output: {where}",
+        help=f"{advice}; all of its output: {where}" if advice else f"see all of its output: {where}",
     )
 
 
@@ -49,8 +49,8 @@ def output_kept(log: Path, cell: Cell, environ: Mapping[str, str]) -> Iterator[N
         yield
     except BuildError as error:
         where = kept(log, environ, name=f"{cell.wheel}.build.log")
-        remedy = f"{error.remedy}; the output of the command: {where}"
-        raise BuildError(error.what, where=error.where, remedy=remedy) from error
+        help = f"{error.help}; the output of the command: {where}"
+        raise BuildError(error.what, where=error.where, help=help) from error
 
 
 def kept(file: Path, environ: Mapping[str, str], *, name: str) -> str:

@@ -29,7 +29,7 @@ def cache_root(environ: Mapping[str, str]) -> Path:
     return (base if base.is_absolute() else home / ".cache") / "fatwheel"
 
 
-def require_space(folder: Path, needed: int, what: str, remedy: str = _ELSEWHERE) -> None:
+def require_space(folder: Path, needed: int, what: str, help: str = _ELSEWHERE) -> None:
     """Raise `BuildError` unless ``needed`` bytes are free where ``folder`` is, or will be."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(there).free
@@ -37,23 +37,23 @@ def require_space(folder: Path, needed: int, what: str, remedy: str = _ELSEWHERE
         raise BuildError(
             f"{what} needs {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free",
             where=str(there),
-            remedy=f"free some space, or {remedy}",
+            help=f"free some space, or {help}",
         )
 
 
 @contextmanager
-def disk_errors(where: Path, remedy: str = _ELSEWHERE) -> Iterator[None]:
+def disk_errors(where: Path, help: str = _ELSEWHERE) -> Iterator[None]:
     """A full or read-only disk becomes a `BuildError`; other errors pass."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            what, todo = "the disk is full", f"free some space, or {remedy}"
+            what, todo = "the disk is full", f"free some space, or {help}"
         elif error.errno in _CLOSED:
-            what, todo = f"this cannot be written: {error.strerror}", remedy
+            what, todo = f"this cannot be written: {error.strerror}", help
         else:
             raise
-        raise BuildError(what, where=str(error.filename or where), remedy=todo) from error
+        raise BuildError(what, where=str(error.filename or where), help=todo) from error
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def host_compiler(environ: Mapping[str, str], *, engine: Engine = HOST, name: st
         plain = wanted.endswith("g++") and "/" not in wanted
         raise BuildError(
             f"there is no host C++ compiler: '{wanted}' is not on PATH" if plain else f"NVCC_CCBIN: no '{wanted}'",
-            remedy=_install(wanted),
+            help=_install(wanted),
         )
     said = _ask([found, "--version"], environ, engine)
     return HostCompiler(found, said.splitlines()[0] if said.strip() else "unknown")
@@ -66,7 +66,7 @@ def system_nvcc(
     if home:
         if not engine.has(Path(home) / "bin" / "nvcc"):
             raise BuildError(
-                f"CUDA_HOME is {home}, and there is no bin/nvcc in it", remedy="set CUDA_HOME to a toolkit, or unset it"
+                f"CUDA_HOME is {home}, and there is no bin/nvcc in it", help="set CUDA_HOME to a toolkit, or unset it"
             )
         return describe(Path(home), environ, "CUDA_HOME", engine=engine)
     if engine.has(usual / "bin" / "nvcc"):
@@ -88,7 +88,7 @@ def describe(
         last = said.strip().splitlines()[-1:] or ["nothing"]
         raise BuildError(
             f"{program} does not say which release it is; it says: {last[0]}",
-            remedy="set CUDA_HOME to a CUDA toolkit, or take --toolchain pypi",
+            help="set CUDA_HOME to a CUDA toolkit, or take --toolchain pypi",
         )
     full = re.search(r"\bV(\d+\.\d+\.\d+)", said)
     return Nvcc(home, release[1], full[1] if full else release[1], found)
@@ -105,5 +105,5 @@ def _ask(command: list[str], environ: Mapping[str, str], engine: Engine) -> str:
     answer = engine.ask(command, env=environ)
     if answer.status in (None, NOT_STARTED):
         why = answer.tail if answer.status == NOT_STARTED else answer.ended
-        raise BuildError(f"'{command[0]}' does not answer: {why}", remedy="check that it runs by hand")
+        raise BuildError(f"'{command[0]}' does not answer: {why}", help="check that it runs by hand")
     return answer.output + answer.errors

@@ -43,7 +43,7 @@ def mode_named(name: str) -> Mode:
     for mode in MODES:
         if mode == name:
             return mode
-    raise UsageError(f"there is no cache mode '{name}'", remedy=f"choose one of: {', '.join(MODES)}")
+    raise UsageError(f"there is no cache mode '{name}'", help=f"choose one of: {', '.join(MODES)}")
 
 
 def program(environ: Mapping[str, str]) -> str | None:

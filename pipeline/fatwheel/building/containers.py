@@ -167,7 +167,7 @@ def check_platform(arch: str) -> None:
     if not runs_here(arch):
         raise BuildError(
             f"containers for {arch} do not run on this {os.uname().machine} machine",
-            remedy=f"register qemu for {arch} (Debian and Ubuntu: apt-get install qemu-user-static binfmt-support)",
+            help=f"register qemu for {arch} (Debian and Ubuntu: apt-get install qemu-user-static binfmt-support)",
         )
 
 
@@ -231,7 +231,7 @@ def _await_ready(process: subprocess.Popen[bytes], program: str, image: str) -> 
     last = "".join(f"\n  | {line}" for line in errors.splitlines()[-6:])
     raise BuildError(
         f"{program} starts no container of {image}{last}",
-        remedy=f"see whether this runs: {program} run --rm {image} sh -c true",
+        help=f"see whether this runs: {program} run --rm {image} sh -c true",
     )
 
 

@@ -111,11 +111,11 @@ class EngineOptions:
     def __post_init__(self) -> None:
         """Raise `UsageError` for what cannot be meant."""
         if self.name not in ENGINES:
-            raise UsageError(f"there is no engine '{self.name}'", remedy=f"choose one of: {', '.join(ENGINES)}")
+            raise UsageError(f"there is no engine '{self.name}'", help=f"choose one of: {', '.join(ENGINES)}")
         wrong = [volume for volume in self.volumes if not 2 <= len(volume.split(":")) <= 3 or volume[0] != "/"]
         if wrong:
-            raise UsageError(f"'{wrong[0]}' is not a volume", remedy="write it like /usr/local/cuda:/usr/local/cuda:ro")
+            raise UsageError(f"'{wrong[0]}' is not a volume", help="write it like /usr/local/cuda:/usr/local/cuda:ro")
         if self.name == "host" and (self.image or self.network or self.volumes):
             raise UsageError(
-                "image, network and volumes are for containers", remedy="add --engine docker or --engine podman"
+                "image, network and volumes are for containers", help="add --engine docker or --engine podman"
             )

@@ -90,7 +90,7 @@ def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -
     raise BuildError(
         f"there is no Python {wanted or '3'} here",
         where=cell.id,
-        remedy=f"install it, so that python{wanted or '3'} is on {place}"
+        help=f"install it, so that python{wanted or '3'} is on {place}"
         if not engine.image
         else f"take an image that has it; {place} has none",
     )
@@ -130,5 +130,5 @@ def check_torch(python: Path, cell: Cell) -> None:
         raise BuildError(
             f"the build environment's PyTorch is for CUDA {release}, and the cell is CUDA {cell.toolkit}",
             where=cell.id,
-            remedy="require a PyTorch of that CUDA, or a CPU build of it",
+            help="require a PyTorch of that CUDA, or a CPU build of it",
         )

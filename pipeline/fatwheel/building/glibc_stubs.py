@@ -155,4 +155,4 @@ def _stand_in(  # noqa: PLR0917
     answer = engine.ask(command, env=environ, cwd=folder)
     if answer.status != 0:
         said = " / ".join(answer.tail.splitlines()[-3:])
-        raise BuildError(f"the host compiler cannot make a library: {said}", remedy=f"check {host.path}")
+        raise BuildError(f"the host compiler cannot make a library: {said}", help=f"check {host.path}")

@@ -24,6 +24,6 @@ def guard(cell: Cell, package: Package, there: Callable[[str], bool]) -> dict[st
         return {}
     if not place.endswith(".py") or there(place):
         why = "the build left a file there" if place.endswith(".py") else "a module ends in .py"
-        raise BuildError(f"`guard` cannot be {place}: {why}", where=cell.id, remedy="name another file")
+        raise BuildError(f"`guard` cannot be {place}: {why}", where=cell.id, help="name another file")
     text = script(_SCRIPT).read_text(encoding="utf-8")
     return {place: text.replace(_NAME, f'DISTRIBUTION = "{cell.package}"', 1).encode()}

@@ -68,7 +68,7 @@ class Client:
             said = (answer.errors.strip().splitlines() or [answer.output.strip() or answer.ended])[-1]
             raise BuildError(
                 f"{self.program} does not answer: {said}",
-                remedy=f"install and start {self.program}, or take --engine host",
+                help=f"install and start {self.program}, or take --engine host",
             )
         return answer.output.strip()
 
@@ -98,7 +98,7 @@ class Client:
             held = self.held(name)
         if held is None or held.arch != arch:
             made_for = held.arch if held else "nothing that can be found"
-            raise BuildError(f"the image {name} is for {made_for}, and the cell is for {arch}", remedy="check `image`")
+            raise BuildError(f"the image {name} is for {made_for}, and the cell is for {arch}", help="check `image`")
         return held
 
     def _pull(self, name: str, arch: str, login: RegistryCredentials | None, notify: Notify) -> None:
@@ -129,7 +129,7 @@ class Client:
             if answer.status != 0:
                 said = answer.tail.replace(login.token, "***")
                 raise BuildError(
-                    f"{login.registry} does not let {login.user} in: {said}", remedy=f"check the secret {login.secret}"
+                    f"{login.registry} does not let {login.user} in: {said}", help=f"check the secret {login.secret}"
                 )
             yield before, after
 
@@ -158,7 +158,7 @@ def _not_pulled(name: str, answer: Answer, login: RegistryCredentials | None) ->
     said = "".join(f"\n  | {line}" for line in answer.tail.splitlines()[-4:])
     if _CLOSED.search(answer.tail):
         whose = f"the secret {login.secret}" if login else f"a secret for {registry_of(name)}: declare its name"
-        remedy = f"check the image's name, and {whose} under `secrets`, then set it"
+        help = f"check the image's name, and {whose} under `secrets`, then set it"
     else:
-        remedy = "check the image's name and digest, and that this machine reaches its registry"
-    return BuildError(f"the image {name} cannot be had{said}", remedy=remedy)
+        help = "check the image's name and digest, and that this machine reaches its registry"
+    return BuildError(f"the image {name} cannot be had{said}", help=help)

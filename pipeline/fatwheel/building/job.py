@@ -125,7 +125,7 @@ class Job:
             raise BuildError(
                 f"no image is declared for {choice.name}",
                 where=self.cell.id,
-                remedy=f"declare `image` of {self.cell.cuda or 'a CUDA label'}, or give --image",
+                help=f"declare `image` of {self.cell.cuda or 'a CUDA label'}, or give --image",
             )
         cache = cache_root(self.environ)
         cache.mkdir(parents=True, exist_ok=True)
@@ -325,8 +325,8 @@ class _BuildExecution:
         except VerificationError as error:
             where = kept(wheel, job.environ, name=f"rejected-{wheel.name}")
             kept(self.work.log, job.environ, name=f"{wheel.name}.build.log")
-            remedy = f"the wheel and the output of its build are kept beside each other: {where}"
-            raise VerificationError(error.what, where=error.where, remedy=remedy) from error
+            help = f"the wheel and the output of its build are kept beside each other: {where}"
+            raise VerificationError(error.what, where=error.where, help=help) from error
         for finding in warnings:
             job.notify(f"warning: {finding.kind}: {finding.what}")
 

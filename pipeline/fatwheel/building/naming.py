@@ -30,7 +30,7 @@ def named(built: Path, folder: Path, cell: Cell) -> Path:
         raise BuildError(
             f"the build command left {built.name}, and the cell's wheel is {cell.wheel}:\n  " + "\n  ".join(wrong),
             where=cell.id,
-            remedy="make the declaration and the project's build agree",
+            help="make the declaration and the project's build agree",
         )
     platform = ".".join(wanted.platforms) if found.platforms != wanted.platforms else None
     label = wanted.version.local if found.version.local is None else None

@@ -64,7 +64,7 @@ def run_pip(
         elif failed.kind == "absent" and patience.clock() - began < patience.window:
             wait = _PAUSE
         else:
-            raise BuildError(f"{what}: {failed}", remedy=failed.remedy)
+            raise BuildError(f"{what}: {failed}", help=failed.help)
         notify(f"{what}: {failed.cause}; once more in {wait:.0f} s")
         patience.pause(wait)
 
@@ -80,7 +80,7 @@ def make_venv(python: Path | str, place: Path, *, pip: bool, environ: Mapping[st
     """Make a virtual environment and return its interpreter. Raises `BuildError`."""
     failed = pythons.make_venv(python, place, pip=pip, environ=environ, runner=_runner(engine))
     if failed:
-        raise BuildError(str(failed), where=str(place.parent), remedy=failed.remedy)
+        raise BuildError(str(failed), where=str(place.parent), help=failed.help)
     return pythons.interpreter(place)
 
 

@@ -35,7 +35,7 @@ def finished(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> B
         done = repack(wheel, wheel.parent, changes, level=level)
     except (UsageError, VerificationError) as error:
         what = error.what if error.where in (None, wheel.name) else f"{error.where}: {error.what}"
-        raise BuildError(what, where=cell.id, remedy=error.remedy or "mend `pack` of the package") from error
+        raise BuildError(what, where=cell.id, help=error.help or "mend `pack` of the package") from error
     return without(draft, libraries(done.excluded), "left out by `pack`")
 
 

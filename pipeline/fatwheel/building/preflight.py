@@ -50,7 +50,7 @@ def preflight(ready: Ready, env: Mapping[str, str], found: Machine, job_memory: 
     if len(wrong) == 1:
         raise wrong[0]
     if wrong:
-        told = "".join(f"\n- {error.what}\n  do: {error.remedy}" for error in wrong)
+        told = "".join(f"\n- {error.what}\n  help: {error.help}" for error in wrong)
         raise BuildError(f"this build would fail, for {len(wrong)} reasons:{told}", where=ready.cell.id)
 
 
@@ -63,7 +63,7 @@ def _disk(ready: Ready) -> Iterator[BuildError]:
         yield BuildError(
             f"the build needs {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free",
             where=ready.cell.id,
-            remedy=f"free some space in {ready.work.folder.parent}, or set TMPDIR to a folder on another disk",
+            help=f"free some space in {ready.work.folder.parent}, or set TMPDIR to a folder on another disk",
         )
 
 
@@ -96,7 +96,7 @@ def _compiler(ready: Ready, env: Mapping[str, str]) -> Iterator[BuildError]:
         f"an empty kernel does not {'compile' if broken else 'link'}{names} with nvcc {tools.nvcc.version} and "
         f"{tools.host.version}:{shown}",
         where=cell.id,
-        remedy="mend the toolchain, or take another: --toolchain pypi, --engine podman",
+        help="mend the toolchain, or take another: --toolchain pypi, --engine podman",
     )
 
 
@@ -107,7 +107,7 @@ def _machine(ready: Ready, library: Path) -> Iterator[BuildError]:
         yield BuildError(
             f"the host compiler makes code for {made}, and the cell is for {ready.cell.arch}",
             where=ready.cell.id,
-            remedy=f"set NVCC_CCBIN to a compiler for {ready.cell.arch}",
+            help=f"set NVCC_CCBIN to a compiler for {ready.cell.arch}",
         )
 
 
@@ -119,4 +119,4 @@ def _packing(ready: Ready) -> Iterator[BuildError]:
             licences=ready.licences,
         )  # fmt: skip
     except PipelineError as error:
-        yield BuildError(error.what, where=error.where, remedy=error.remedy)
+        yield BuildError(error.what, where=error.where, help=error.help)

@@ -54,7 +54,7 @@ def read_report(path: Path, cell: Cell) -> Report:
         raise BuildError(
             f"the build command left a report that cannot be read: {place}: {first['msg']}",
             where=cell.id,
-            remedy='write {"modules": [{"name", "targets", "seconds"}], "left_out": [{"name", "reason"}]} to {report}',
+            help='write {"modules": [{"name", "targets", "seconds"}], "left_out": [{"name", "reason"}]} to {report}',
         ) from None
 
 
@@ -84,7 +84,7 @@ def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
             raise BuildError(
                 f"{package.name}: there is no {declared.readme}",
                 where=str(source),
-                remedy="metadata.readme starts at the sources",
+                help="metadata.readme starts at the sources",
             )
         fields |= {"Description-Content-Type": "text/markdown", "Description": path.read_text(encoding="utf-8")}
     return {name: value for name, value in fields.items() if value}
@@ -106,7 +106,7 @@ def packed(
         raise BuildError(
             "the build command ended well and left nothing",
             where=cell.id,
-            remedy="have it fill {out} with the wheel's contents, laid out as in site-packages",
+            help="have it fill {out} with the wheel's contents, laid out as in site-packages",
         )
     restamp(tree, package.stamp if not stamp.placeholder else (), cell)
     for member, data in guard(cell, package, lambda name: (tree / name).exists()).items():
@@ -125,7 +125,7 @@ def packed(
             level=DEFAULT_LEVEL if package.pack.level is None else package.pack.level,
         )
     except UsageError as error:
-        raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+        raise BuildError(error.what, where=cell.id, help=error.help) from error
 
 
 def rehearse_packing(
@@ -155,14 +155,14 @@ def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: 
         raise BuildError(
             f"the build command ended well and left {left}",
             where=cell.id,
-            remedy="have it leave exactly one .whl in {out}",
+            help="have it leave exactly one .whl in {out}",
         )
     wheel = named(wheels[0], out, cell)
     added = guard(cell, package, set(_members(wheel)).__contains__)
     try:
         return stamp_wheel(wheel, staging, stamp, replaced=_disagreeing(wheel, package, cell) | added)
     except UsageError as error:
-        raise BuildError(error.what, where=cell.id, remedy=error.remedy) from error
+        raise BuildError(error.what, where=cell.id, help=error.help) from error
 
 
 def _members(wheel: Path) -> list[str]:
@@ -221,7 +221,7 @@ def verify_built_wheel(wheel: Path, record: BuildRecord, package: Package) -> li
 
 def _shown(finding: Finding) -> str:
     place = f"{finding.member}: " if finding.member else ""
-    return f"{finding.kind}: {place}{finding.what} (do: {finding.remedy})"
+    return f"{finding.kind}: {place}{finding.what} (do: {finding.help})"
 
 
 def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes | None = None) -> None:

@@ -37,7 +37,7 @@ def restamped(
             raise BuildError(
                 f"the build left no {pattern}, which `stamp` names",
                 where=cell.id,
-                remedy="have the command write it, or take it off `stamp`",
+                help="have the command write it, or take it off `stamp`",
             )
         for name in found:
             before = read(name)

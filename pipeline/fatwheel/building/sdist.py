@@ -28,13 +28,13 @@ def collected(out: Path, staging: Path, cell: Cell) -> Path:
         raise BuildError(
             f"the build command ended well and left {left}",
             where=cell.id,
-            remedy=f"have it leave exactly one {_ENDING} in {{out}}",
+            help=f"have it leave exactly one {_ENDING} in {{out}}",
         )
     if found[0].name != cell.wheel:
         raise BuildError(
             f"the build command left {found[0].name}, and the cell's sdist is {cell.wheel}",
             where=cell.id,
-            remedy="make name and version agree: {version}, and the package's name",
+            help="make name and version agree: {version}, and the package's name",
         )
     place = staging / cell.wheel
     shutil.copyfile(found[0], place)
@@ -59,7 +59,7 @@ def faked(staging: Path, cell: Cell, metadata: Fields, size: int) -> Path:
     least = len(packed.getvalue())
     if size < least:
         raise UsageError(
-            f"a placeholder of {size} bytes cannot be made", where=cell.wheel, remedy=f"ask for at least {least} bytes"
+            f"a placeholder of {size} bytes cannot be made", where=cell.wheel, help=f"ask for at least {least} bytes"
         )
     place = staging / cell.wheel
     with place.open("wb") as file:
@@ -99,5 +99,5 @@ def _same(said: str, wanted: str) -> bool:
     return version is not None and version == version_of(wanted)
 
 
-def _wrong(cell: Cell, what: str, remedy: str) -> VerificationError:
-    return VerificationError(f"the sdist that was built is not right: {what}", where=cell.id, remedy=remedy)
+def _wrong(cell: Cell, what: str, help: str) -> VerificationError:
+    return VerificationError(f"the sdist that was built is not right: {what}", where=cell.id, help=help)

@@ -109,7 +109,7 @@ def _clone(origin: SourceSpec, place: Path, *, environ: Mapping[str, str], notif
             said = output.decode(errors="replace").strip().splitlines()[-3:]
             raise BuildError(
                 f"{origin.git} at {origin.ref} cannot be had: " + " / ".join(said),
-                remedy="check source: git and ref, and that this machine may read it",
+                help="check source: git and ref, and that this machine may read it",
             )
 
 
@@ -124,7 +124,7 @@ def epoch(folder: Path, environ: Mapping[str, str]) -> int:
     if given:
         if not given.isdigit():
             raise BuildError(
-                f"SOURCE_DATE_EPOCH is '{given}', not seconds", remedy="set it to a whole number, or unset it"
+                f"SOURCE_DATE_EPOCH is '{given}', not seconds", help="set it to a whole number, or unset it"
             )
         return max(int(given), EARLIEST)
     return int(_git(folder, "log", "-1", "--format=%ct") or EARLIEST)
@@ -151,7 +151,7 @@ def licences(package: Package, source: Path) -> list[Path]:
         raise BuildError(
             f"{package.name}: no such licence file: {', '.join(missing)}",
             where=str(source),
-            remedy="paths of metadata.license_files start at the sources",
+            help="paths of metadata.license_files start at the sources",
         )
     if declared:
         return [source / name for name in declared]
@@ -161,6 +161,6 @@ def licences(package: Package, source: Path) -> list[Path]:
         raise BuildError(
             f"{package.name}: there is no licence text in the sources",
             where=str(source),
-            remedy="declare metadata.license_files; every wheel carries its licence",
+            help="declare metadata.license_files; every wheel carries its licence",
         )
     return sorted(inside or beside)

@@ -28,7 +28,7 @@ def choice_named(name: str) -> Choice:
     for choice in CHOICES:
         if choice == name:
             return choice
-    raise UsageError(f"there is no toolchain '{name}'", remedy=f"choose one of: {', '.join(CHOICES)}")
+    raise UsageError(f"there is no toolchain '{name}'", help=f"choose one of: {', '.join(CHOICES)}")
 
 
 # The first CUDA major with a whole nvcc on PyPI; of CUDA 12 there is only ptxas.
@@ -144,7 +144,7 @@ def check_targets(cell: Cell) -> None:
     raise BuildError(
         f"CUDA {table.release} cannot compile {', '.join(nearby)}",
         where=cell.id,
-        remedy=f"declare {', '.join(advice)}" if all(nearby.values()) else ", ".join(advice),
+        help=f"declare {', '.join(advice)}" if all(nearby.values()) else ", ".join(advice),
     )
 
 
@@ -161,17 +161,17 @@ def _system(
     release = _release(cell)
     if choice == "pypi":
         return None, None
-    remedy = f"set CUDA_HOME to a CUDA {release} toolkit" + (", or take --toolchain pypi" if on_pypi(release) else "")
+    help = f"set CUDA_HOME to a CUDA {release} toolkit" + (", or take --toolchain pypi" if on_pypi(release) else "")
     try:
         nvcc = system_nvcc(environ, usual, engine=engine)
     except BuildError as error:
         return None, error
     if nvcc is None:
         what = f"there is no nvcc here (looked in CUDA_HOME, {usual}, PATH), and the cell needs CUDA {release}"
-        return None, BuildError(what, where=cell.id, remedy=remedy)
+        return None, BuildError(what, where=cell.id, help=help)
     if nvcc.release != release:
         what = f"nvcc of {nvcc.home} (by {nvcc.found}) is CUDA {nvcc.release}, and the cell needs {release}"
-        return nvcc, BuildError(what, where=cell.id, remedy=remedy)
+        return nvcc, BuildError(what, where=cell.id, help=help)
     return nvcc, None
 
 
@@ -182,7 +182,7 @@ def _not_on_pypi(cell: Cell, refusal: BuildError | None) -> BuildError:
     return BuildError(
         f"CUDA {release} cannot be had here, since PyPI has no nvcc of CUDA {release.split('.')[0]}{found}",
         where=cell.id,
-        remedy=f"set CUDA_HOME to a CUDA {release} toolkit (like /usr/local/cuda-{release}), "
+        help=f"set CUDA_HOME to a CUDA {release} toolkit (like /usr/local/cuda-{release}), "
         f"or run fatwheel inside {image}",
     )
 
@@ -213,14 +213,14 @@ class _Maker:
             if not (home / "bin" / "nvcc").is_file():
                 raise BuildError(
                     f"PyPI's CUDA {release} came without {inner}/bin/nvcc",
-                    remedy="set CUDA_HOME to a toolkit of your own",
+                    help="set CUDA_HOME to a toolkit of your own",
                 )
             _complete(home)
             nvcc = describe(home, self.environ, "PyPI", engine=self.engine)
             if nvcc.release != release:
                 raise BuildError(
                     f"PyPI's cuda-toolkit {release} holds nvcc {nvcc.version}",
-                    remedy="set CUDA_HOME to a toolkit of your own",
+                    help="set CUDA_HOME to a toolkit of your own",
                 )
 
         return self._once(place, make, _TOOLKIT_ROOM, f"CUDA {release}") / inner
@@ -260,7 +260,7 @@ class _Maker:
         answer = self.engine.ask(command, env=self.environ, cwd=folder)
         if answer.status != 0:
             said = " / ".join(answer.tail.splitlines()[-3:])
-            raise BuildError(f"the host compiler cannot make a library: {said}", remedy=f"check {host.path} by hand")
+            raise BuildError(f"the host compiler cannot make a library: {said}", help=f"check {host.path} by hand")
 
     def _fetch(self, target: Path, requirement: str, arch: str, what: str, *, deps: bool = True) -> None:
         """Unpack wheels into a folder, for any CPU."""

@@ -128,7 +128,7 @@ def compression_flag(declaration: Declaration, cell: Cell) -> str:
         raise BuildError(
             f"nvcc {cell.toolkit} does not know --compress-mode={mode}",
             where=cell.id,
-            remedy=f"leave compress out of {cell.cuda}, or use CUDA 12.8 or later",
+            help=f"leave compress out of {cell.cuda}, or use CUDA 12.8 or later",
         )
     return f"--compress-mode={mode}"
 
@@ -139,7 +139,7 @@ def filled_command(package: Package, values: Mapping[str, str], modules: Sequenc
     if modules and not any("{modules}" in template for template in templates):
         raise UsageError(
             f"{package.name} cannot be built as a slice: its command has no {{modules}}",
-            remedy="build it whole, or give its command a place for {modules}",
+            help="build it whole, or give its command a place for {modules}",
         )
     return [fill(template, values) for template in package.build.command]
 

@@ -92,7 +92,7 @@ class Watchdog:
         last = f"; it ran {_shown_short(found)}" if found else ""
         raise BuildTimeout(
             f"the build {what} and was ended{last}",
-            remedy=f"see the diagnostics: {where}; if it only needs longer, raise {option}",
+            help=f"see the diagnostics: {where}; if it only needs longer, raise {option}",
         )
 
     def _diagnostics(self, what: str, found: list[Process]) -> str:

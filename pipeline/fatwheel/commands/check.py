@@ -11,7 +11,7 @@ from fatwheel.console.output import echo_json, echo_wrapped, json_option, matrix
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
-    from fatwheel.errors import PipelineError, Problem
+    from fatwheel.errors import Diagnostic, PipelineError
 
 
 @click.command(help="Check a declaration, and what was generated from it.")
@@ -24,7 +24,7 @@ def command(matrix: Path, as_json: bool) -> None:
     from fatwheel.plan import every_problem
 
     failure: PipelineError | None = None
-    notes: list[Problem] = []
+    notes: list[Diagnostic] = []
     summary = ""
     try:
         reading = read(matrix)
@@ -41,12 +41,12 @@ def command(matrix: Path, as_json: bool) -> None:
         for note in notes:
             say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
             echo_wrapped(note.what, "  ", err=True)
-            echo_wrapped(f"do: {note.remedy}", "  ", err=True)
+            echo_wrapped(f"help: {note.help}", "  ", err=True)
     if failure is not None:
         raise failure
 
 
-def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError | None]:
+def _judge(declaration: Declaration) -> tuple[str, list[Diagnostic], PipelineError | None]:
     """What a sound declaration declares, in a line; notes; and drift."""
     from fatwheel.declaration.schema import drift
     from fatwheel.errors import DriftError
@@ -56,19 +56,19 @@ def _judge(declaration: Declaration) -> tuple[str, list[Problem], PipelineError 
     counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
     names = ", ".join(package.name for package in declaration.packages)
     summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"
-    remedies = []
+    fixes = []
     found = []
     if difference := drift(declaration.root):
         found.append(f"matrix.schema.json is not what this fatwheel writes\n{difference}")
-        remedies.append("`fatwheel schema -o matrix.schema.json`")
+        fixes.append("`fatwheel schema -o matrix.schema.json`")
     if workflows := list(map(str, workflow_drift(declaration))):
         found += ["the workflows are not what this declaration generates", *workflows]
-        remedies.append(f"`fatwheel generate --matrix {declaration.path}`")
-    failure = DriftError("\n".join(found), remedy=f"run {', and '.join(remedies)}") if found else None
+        fixes.append(f"`fatwheel generate --matrix {declaration.path}`")
+    failure = DriftError("\n".join(found), help=f"run {', and '.join(fixes)}") if found else None
     return summary, warnings(declaration), failure
 
 
-def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Problem]) -> dict[str, Any]:
+def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Diagnostic]) -> dict[str, Any]:
     from fatwheel.errors import DeclarationError, DriftError
 
     problems = failure.problems if isinstance(failure, DeclarationError) else ()
@@ -83,12 +83,12 @@ def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Problem]) 
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: Diagnostic) -> dict[str, Any]:
     return {
         "file": problem.file,
         "line": problem.line,
         "column": problem.column,
         "what": problem.what,
         "text": problem.text,
-        "do": problem.remedy,
+        "help": problem.help,
     }

@@ -47,9 +47,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.stores.store_errors import StoreFailure
 
     if (repository is None) == (output is None):
-        raise UsageError("where the index goes is not said", remedy="give --to OWNER/REPO, or --output DIR")
+        raise UsageError("where the index goes is not said", help="give --to OWNER/REPO, or --output DIR")
     if (channel is None) != (matrix is None):
-        raise UsageError("--retire and --matrix go together", remedy="give both, or neither")
+        raise UsageError("--retire and --matrix go together", help="give both, or neither")
     stores = [open_store(spec, there=True) for spec in dict.fromkeys(specs)]
     store: ReadableStore = stores[0] if len(stores) == 1 else MultiStore(stores)
     reports: list[IndexReport] = []
@@ -65,7 +65,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
                 lambda place: reports.append(make_index(store, place, base_url, replace=replace)),
             )  # fmt: skip
     except StoreFailure as failure:
-        raise ReleaseRefused(failure.what, where=store.spec, remedy=failure.remedy) from failure
+        raise ReleaseRefused(failure.what, where=store.spec, help=failure.help) from failure
     report = reports[-1]
     for line in [*report.notes, *report.problems]:
         say(line)
@@ -76,7 +76,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if report.problems:
         raise VerificationError(
             f"{len(report.problems)} files left out of the index", where=store.spec,
-            remedy="mend what is listed above, and run it again",
+            help="mend what is listed above, and run it again",
         )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _retired(store: ReadableStore, matrix: Path, channel: str) -> frozenset[str]
     declared = {str(name): value for name, value in channels(load(matrix)).items()}
     kept = declared[channel].retention if channel in declared else None
     if kept is None:
-        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), remedy="add retention to it")
+        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), help="add retention to it")
     keep = RetentionPolicy(declared[channel].tag, kept.releases, kept.days, nightly=channel == "nightly")
     return frozenset(release.id for release in find_expired(store.releases(), keep, Clock().wall()).going)
 

@@ -45,11 +45,11 @@ def _show(seen: Diagnosis) -> None:
         ["", "for", "what", "found"],
         [(_MARKS[one.state], one.area, one.name, one.detail.replace("\n", " ")) for one in seen.findings],
     )
-    lacking = [one for one in seen.findings if one.remedy]
+    lacking = [one for one in seen.findings if one.help]
     if lacking:
         click.echo("to do, where it is needed:")
         for one in lacking:
-            echo_wrapped(f"{one.name}: {one.remedy}", "  ")
+            echo_wrapped(f"{one.name}: {one.help}", "  ")
         click.echo("")
     if seen.cells:
         reasons: dict[str | None, list[str]] = {}

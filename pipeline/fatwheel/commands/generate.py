@@ -32,4 +32,4 @@ def command(matrix: Path, check: bool, output: Path | None, as_json: bool) -> No
         if not found:
             click.echo("all as it was")
     if check and found:
-        raise DriftError("\n".join(map(str, found)), remedy=f"run `fatwheel generate --matrix {matrix}`")
+        raise DriftError("\n".join(map(str, found)), help=f"run `fatwheel generate --matrix {matrix}`")

@@ -49,5 +49,5 @@ def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[
         count = len(report.problems)
         raise VerificationError(
             f"{count} file{'s' if count != 1 else ''} of {report.store} left out of the index",
-            remedy="mend what is listed above, and run it again",
+            help="mend what is listed above, and run it again",
         )

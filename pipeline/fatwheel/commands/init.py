@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.records.base import write_atomically
 
     if matrix.exists():
-        raise UsageError(f"{matrix} is there already", remedy="change it by hand, or give --matrix another name")
+        raise UsageError(f"{matrix} is there already", help="change it by hand, or give --matrix another name")
     silent = yes or not sys.stdin.isatty()
     ask = _asker(silent=silent)
     project = _project(matrix.parent)

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.stores.directory import DirectoryStore
 
     if output.is_dir() and any(output.iterdir()):
-        raise UsageError(f"{output} is not empty", remedy="give another folder")
+        raise UsageError(f"{output} is not empty", help="give another folder")
     plan = _for_pypi(load(matrix), Plan.read(plan_file))
     tag = "upload"
     with tempfile.TemporaryDirectory(dir=_made(output.absolute().parent), prefix=".fatwheel-pick-") as work:
@@ -69,5 +69,5 @@ def _for_pypi(declaration: Declaration, plan: Plan) -> Plan:
 
     cells = [cell for cell in plan.cells if declaration.package(cell.package).publish == "pypi"]
     if not cells:
-        raise UsageError("nothing in this plan goes to PyPI", remedy="write publish: pypi at a package")
+        raise UsageError("nothing in this plan goes to PyPI", help="write publish: pypi at a package")
     return plan.model_copy(update={"cells": cells})

@@ -50,11 +50,11 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.plan.versions import parse_date
 
     if revision and (only or record):
-        raise UsageError("--diff compares whole plans", remedy="leave out --only and --resume")
+        raise UsageError("--diff compares whole plans", help="leave out --only and --resume")
     if commit and not tag:
-        raise UsageError("--commit goes with --tag", remedy="add --tag TAG")
+        raise UsageError("--commit goes with --tag", help="add --tag TAG")
     if (store or records) and not revision:
-        raise UsageError("--store and --records price a difference", remedy="add --diff REV")
+        raise UsageError("--store and --records price a difference", help="add --diff REV")
     declaration = load(matrix)
     day = parse_date(date or None)
     plan = make_plan(declaration, channel, only or None, day)

@@ -39,8 +39,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     declared = {str(name): value for name, value in channels(load(matrix)).items()}
     if channel not in declared or declared[channel].retention is None:
         others = [f"-c {name}" for name, one in declared.items() if one.retention is not None]
-        remedy = f"{' or '.join(others)} has one" if others else "add retention to it"
-        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), remedy=remedy)
+        help = f"{' or '.join(others)} has one" if others else "add retention to it"
+        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), help=help)
     kept = declared[channel].retention
     bounds = (kept.releases, kept.days) if kept else (None, None)
     keep = RetentionPolicy(declared[channel].tag, *bounds, nightly=channel == "nightly")
@@ -49,7 +49,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     try:
         found = find_expired(inspector.counter.patience().retrying()(opened.releases), keep, inspector.clock.wall())
     except StoreFailure as failure:
-        raise ReleaseRefused(failure.what, where=store, remedy=failure.remedy) from failure
+        raise ReleaseRefused(failure.what, where=store, help=failure.help) from failure
     failures: list[str] = []
     if really and found.going:
         if output:

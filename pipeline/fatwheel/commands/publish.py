@@ -30,4 +30,4 @@ def command(tag: str, store: str, plan_file: Path | None, partial: bool, as_json
     show_release(done, as_json)
     judge_release(done)
     if not done.published:
-        raise ReleaseIncomplete(f"{tag} is not published", where=store, remedy="see the notes above")
+        raise ReleaseIncomplete(f"{tag} is not published", where=store, help="see the notes above")

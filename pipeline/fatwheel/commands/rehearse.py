@@ -69,7 +69,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.plan import make_plan
 
     if fake_size and not fake_build:
-        raise UsageError("--fake-size needs --fake-build", remedy="add --fake-build")
+        raise UsageError("--fake-size needs --fake-build", help="add --fake-build")
     declaration = load(matrix)
     plan = make_plan(declaration, channel, only)
     options = Options(output, engine=engine, toolchain=toolchain, fake=fake_build, sizes=fake_size)
@@ -120,7 +120,7 @@ def _judge(seen: Rehearsal) -> None:
     wanted = [row for row in seen.cells if row.build == "done" and row.index != "listed"]
     nothing = all(row.build == "not here" for row in seen.cells)
     if nothing:
-        raise BuildError("this machine can build none of these cells", remedy="see the reasons above")
+        raise BuildError("this machine can build none of these cells", help="see the reasons above")
     if failed:
         kinds: dict[int, type[PipelineError]] = {4: BuildError, 5: VerificationError}
         raise kinds.get(failed[0].status, ReleaseIncomplete)(f"{len(failed)} cells failed: {failed[0].reason}")

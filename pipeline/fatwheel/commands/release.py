@@ -60,7 +60,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
     before = ReleaseJournal.read(resume) if resume else None
     if before is None and not (store and tag):
-        raise UsageError("a release needs --store and --tag", remedy="or --resume with the record of an earlier run")
+        raise UsageError("a release needs --store and --tag", help="or --resume with the record of an earlier run")
     asked = ReleaseJournal(
         store=store or (before.store if before else ""),
         tag=tag or (before.tag if before else ""),
@@ -97,7 +97,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if journal and (record or resume):
         journal.begin()
         if journal.problem:
-            raise UsageError(journal.problem, where="--record", remedy="name another place; nothing was sent")
+            raise UsageError(journal.problem, where="--record", help="name another place; nothing was sent")
     with shown_progress(journal) as progress:
         done = release(open_store(asked.store), request, progress=progress)
     if journal:
@@ -120,7 +120,7 @@ def _full(commit: str | None) -> str | None:
     from fatwheel.errors import UsageError
 
     if commit and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
-        raise UsageError(f"{commit!r} is no full commit id", where="--commit", remedy="git rev-parse tells it")
+        raise UsageError(f"{commit!r} is no full commit id", where="--commit", help="git rev-parse tells it")
     return commit
 
 

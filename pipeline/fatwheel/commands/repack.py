@@ -90,8 +90,8 @@ def _refuse_one_for_two(wheels: tuple[Path, ...], changes: Changes) -> None:
         except UsageError:
             continue  # said when its turn comes
         if new in seen:
-            remedy = "repack them one by one, to folders of their own"
-            raise UsageError(f"{seen[new]} and {one} would both become {new}", remedy=remedy)
+            help = "repack them one by one, to folders of their own"
+            raise UsageError(f"{seen[new]} and {one} would both become {new}", help=help)
         seen[new] = one
 
 
@@ -102,7 +102,7 @@ def _level(text: str) -> int | None:
     if text == "keep":
         return None
     if not text.isdecimal():
-        raise UsageError(f"'{text}' is no compression level", remedy=f"choose 0 to {HIGHEST_LEVEL}, or keep")
+        raise UsageError(f"'{text}' is no compression level", help=f"choose 0 to {HIGHEST_LEVEL}, or keep")
     check_level(int(text))
     return int(text)
 
@@ -114,7 +114,7 @@ def _size(text: str) -> int:
     try:
         return byte_size(text)
     except ValueError:
-        raise UsageError(f"'{text}' is not a size", remedy="write it with its unit, like '512 MiB'") from None
+        raise UsageError(f"'{text}' is not a size", help="write it with its unit, like '512 MiB'") from None
 
 
 def _show(record: RepackRecord, output: Path) -> None:

@@ -56,7 +56,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         count = len(report.problems)
         raise VerificationError(
             f"{count} problem{'s' if count != 1 else ''} with sizes and code:\n  " + "\n  ".join(report.problems),
-            remedy="each is explained above; limits are `size` in matrix.yaml",
+            help="each is explained above; limits are `size` in matrix.yaml",
         )
 
 

@@ -85,6 +85,6 @@ def _problem(record: SmokeRecord, *, gpu: bool) -> SmokeError | None:
         return SmokeError("\n".join(failed), where=record.wheel)
     if gpu and record.gpu and record.gpu.outcome == "skipped":
         elsewhere = "run it on a machine with such a GPU, or without --gpu"
-        remedy = "declare the package's smoke command, and give --matrix" if record.device else elsewhere
-        return SmokeError(record.gpu.detail, where=record.wheel, remedy=remedy)
+        help = "declare the package's smoke command, and give --matrix" if record.device else elsewhere
+        return SmokeError(record.gpu.detail, where=record.wheel, help=help)
     return None

@@ -24,7 +24,7 @@ def command(ptxas: Path | None, write: bool, as_json: bool) -> None:
 
     if ptxas is None:
         if write:
-            raise UsageError("--write goes with --ptxas", remedy="give the ptxas whose row is written")
+            raise UsageError("--write goes with --ptxas", help="give the ptxas whose row is written")
         _show(list(toolkits().values()), as_json)
         return
     row = _ask(ptxas)
@@ -47,8 +47,8 @@ def _ask(ptxas: Path) -> Toolkit:
         try:
             done = subprocess.run([str(ptxas), option], capture_output=True, text=True, check=True, timeout=60)
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
-            remedy = "give the path of an installed ptxas, as /usr/local/cuda/bin/ptxas"
-            raise UsageError(f"{ptxas} does not run as a ptxas: {error}", remedy=remedy) from None
+            help = "give the path of an installed ptxas, as /usr/local/cuda/bin/ptxas"
+            raise UsageError(f"{ptxas} does not run as a ptxas: {error}", help=help) from None
         texts.append(done.stdout)
     return read_ptxas(*texts)
 
@@ -63,15 +63,15 @@ def _show(rows: list[Toolkit], as_json: bool) -> None:
 def _compare(row: Toolkit, held: Toolkit | None) -> None:
     from fatwheel.errors import DriftError
 
-    remedy = "run the same with --write, in a checkout of fatwheel"
+    help = "run the same with --write, in a checkout of fatwheel"
     if held is None:
-        raise DriftError(f"the table has no row for CUDA {row.release}", remedy=remedy)
+        raise DriftError(f"the table has no row for CUDA {row.release}", help=help)
     came = " ".join(t.undotted for t in sorted(row.targets - held.targets))
     went = " ".join(t.undotted for t in sorted(held.targets - row.targets))
     if came or went:
         parts = [f"it compiles {came}" if came else "", f"it does not compile {went}" if went else ""]
         what = f"the table is not right about ptxas {row.ptxas}: {', and '.join(filter(None, parts))}"
-        raise DriftError(what, remedy=remedy)
+        raise DriftError(what, help=help)
 
 
 def _write(row: Toolkit) -> None:

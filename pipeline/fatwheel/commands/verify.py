@@ -22,7 +22,7 @@ def command(wheel: tuple[Path, ...], cell: str | None, matrix: Path, as_json: bo
     from fatwheel.wheels.verify import verify
 
     if cell and len(wheel) > 1:
-        raise UsageError(f"{len(wheel)} wheels for one --cell", remedy="give the wheel of this cell alone")
+        raise UsageError(f"{len(wheel)} wheels for one --cell", help="give the wheel of this cell alone")
     found: list[Verification] = []
     failed: list[PipelineError] = []
     for one in wheel:
@@ -66,7 +66,7 @@ def _show(verification: Verification) -> None:
         colour = "red" if finding.severity == "error" else "yellow"
         place = f"{finding.member}: " if finding.member else ""
         click.echo(f"{click.style(finding.severity, fg=colour)} {finding.kind}  {place}{finding.what}")
-        click.echo(f"  do: {finding.remedy}")
+        click.echo(f"  help: {finding.help}")
     warnings = len(verification.findings) - len(verification.errors)
     verdict = "sound" if verification.sound else f"{len(verification.errors)} wrong"
     noted = f", {warnings} warning{'s' if warnings != 1 else ''}" if warnings else ""

@@ -64,8 +64,14 @@ def raise_all(failed: Sequence[PipelineError]) -> None:
     last = max(failed, key=lambda error: error.status)
     for error in failed:
         if error is not last:
-            say(f"{click.style('error', fg='red', bold=True)}: {error}")
+            echo_error(error)
     raise last
+
+
+def echo_error(error: PipelineError) -> None:
+    """An error on standard error, its label in red where colors are wanted."""
+    before, label, after = error.shown().partition("error: ")
+    say(f"{before}{click.style(label, fg='red', bold=True)}{after}")
 
 
 def echo_table(

@@ -59,14 +59,14 @@ def judge_release(done: ReleaseRecord, *, dry_run: bool = False) -> None:
     if done.refused and lacking:
         raise ReleaseRefused(done.refused, where=done.store)
     if lacking:
-        remedy = "mend what is listed and run the same command again: only what is missing is sent"
+        help = "mend what is listed and run the same command again: only what is missing is sent"
         if any(asset.outcome == "conflict" for asset in lacking):
-            remedy = (
+            help = (
                 "publish what conflicts as a new version, or name it by --replace where you are sure; then run the "
                 "command again: only what is missing is sent"
             )
         raise ReleaseIncomplete(
             f"{len(lacking)} of {len(done.assets)} wanted assets are not live",
             where=f"{done.store} {done.tag}",
-            remedy=remedy,
+            help=help,
         )

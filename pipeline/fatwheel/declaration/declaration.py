@@ -36,7 +36,7 @@ class Declaration:
             if _names(package, name):
                 return package
         raise UsageError(
-            f"no package '{name}' in {self.path.name}", remedy=f"there are: {', '.join(p.name for p in self.packages)}"
+            f"no package '{name}' in {self.path.name}", help=f"there are: {', '.join(p.name for p in self.packages)}"
         )
 
 

@@ -19,14 +19,14 @@ class Fault:
     """What is wrong with a value, how to mend it, and where it is: below the field, or which part of its text."""
 
     what: str
-    remedy: str | None = None
+    help: str | None = None
     path: tuple[int, ...] = ()
     part: Part | None = None
 
 
-def wrong(what: str, remedy: str | None = None) -> PydanticCustomError:
+def wrong(what: str, help: str | None = None) -> PydanticCustomError:
     """An error of a validator: what is wrong, and how to mend it."""
-    return _all_wrong([Fault(what, remedy)])
+    return _all_wrong([Fault(what, help)])
 
 
 def _all_wrong(found: list[Fault]) -> PydanticCustomError:
@@ -62,14 +62,14 @@ def read_targets(value: Any) -> tuple[Target, ...]:
         try:
             target = parse_target(item)
         except UsageError as error:
-            faults.append(Fault(error.what, error.remedy, path, part))
+            faults.append(Fault(error.what, error.help, path, part))
             continue
         other = found.setdefault(target.code, target)
         if other is not target and other.kind == target.kind:
             faults.append(Fault(f"the target {target} is here twice", "remove one of them", path, part))
         elif other is not target:
-            remedy = f"write {target.code}+PTX for machine code and PTX"
-            faults.append(Fault(f"{other} and {target} are one target", remedy, path, part))
+            help = f"write {target.code}+PTX for machine code and PTX"
+            faults.append(Fault(f"{other} and {target} are one target", help, path, part))
     if faults:
         raise _all_wrong(faults)
     return tuple(sorted(found.values()))
@@ -83,7 +83,7 @@ def read_capabilities(value: Any) -> tuple[Capability, ...]:
         try:
             capability = Capability.parse(item)
         except UsageError as error:
-            faults.append(Fault(error.what, error.remedy, path, part))
+            faults.append(Fault(error.what, error.help, path, part))
             continue
         if capability in found:
             faults.append(Fault(f"the capability {capability} is here twice", "remove one of them", path, part))

@@ -15,7 +15,7 @@ from fatwheel.declaration.source import Mark, read_yaml
 from fatwheel.declaration.structure import validate
 from fatwheel.declaration.text import decode, printable
 from fatwheel.declaration.tree import Disk, Tree
-from fatwheel.errors import DeclarationError, Problem, UsageError
+from fatwheel.errors import DeclarationError, Diagnostic, UsageError
 
 _UNKNOWN = "0"  # stands for a version that is missing or wrong, which is a problem then
 
@@ -35,7 +35,7 @@ class Reading:
     """What a file holds as far as it can be made out (None if it cannot), and what is wrong with it."""
 
     declaration: Declaration | None
-    problems: tuple[Problem, ...]
+    problems: tuple[Diagnostic, ...]
 
     def checked(self) -> Declaration:
         """The declaration. Raises `DeclarationError` if anything is wrong with it."""
@@ -49,13 +49,13 @@ def read(path: Path) -> Reading:
     try:
         text = decode(path.read_bytes(), str(path))
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}", remedy=_where_else(path)) from None
+        raise UsageError(f"there is no {path}", help=_where_else(path)) from None
     except IsADirectoryError:
-        raise UsageError(f"{path} is a folder", remedy="give --matrix FILE") from None
+        raise UsageError(f"{path} is a folder", help="give --matrix FILE") from None
     except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{path} cannot be read: {why}", remedy="give --matrix FILE") from None
-    return Reading(None, (text,)) if isinstance(text, Problem) else examine(text, path)
+        raise UsageError(f"{path} cannot be read: {why}", help="give --matrix FILE") from None
+    return Reading(None, (text,)) if isinstance(text, Diagnostic) else examine(text, path)
 
 
 def _where_else(path: Path) -> str:
@@ -72,7 +72,7 @@ def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:
     tree = tree or Disk(path.parent)
     source = read_yaml(text, str(path))
     if source.value is None:
-        return Reading(None, tuple(source.problems) or (Problem(str(path), 1, 1, "the file is empty"),))
+        return Reading(None, tuple(source.problems) or (Diagnostic(str(path), 1, 1, "the file is empty"),))
     document, rest, found, broken = validate(source)
     root = source.mark(())
     problems = beyond(source.problems, found, root)
@@ -84,13 +84,13 @@ def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:
         try:
             version = read_version(tree, document.version_file)
         except UsageError as error:
-            problems.append(source.problem(("version_file",), error.what, error.remedy))
+            problems.append(source.problem(("version_file",), error.what, error.help))
     if version:
         problems += check_versions(document, version, rest)
     return Reading(Declaration(path, document, rest, version or _UNKNOWN), tuple(problems))
 
 
-def beyond(earlier: Iterable[Problem], later: Iterable[Problem], root: Mark) -> list[Problem]:
+def beyond(earlier: Iterable[Diagnostic], later: Iterable[Diagnostic], root: Mark) -> list[Diagnostic]:
     """Both, without what a later pass says of a place that an earlier one has found wrong already."""
     known = list(earlier)
     seen = {(p.line, p.column) for p in known} - {(root.line, root.column)}
@@ -102,12 +102,12 @@ def read_version(tree: Tree, file: str) -> str:
     try:
         text = tree.read(file).removeprefix("\ufeff").strip()
     except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{file} cannot be read as UTF-8 text", remedy="let it hold 0.6.13 and no more") from None
+        raise UsageError(f"{file} cannot be read as UTF-8 text", help="let it hold 0.6.13 and no more") from None
     try:
         version = Version(text)
     except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
         shown = printable(text if len(text) < 40 else f"{text[:40]}...")
-        raise UsageError(f"{file} holds '{shown}', which is no version", remedy="write 0.6.13 and no more") from None
+        raise UsageError(f"{file} holds '{shown}', which is no version", help="write 0.6.13 and no more") from None
     if version.local:
-        raise UsageError(f"{file} holds '{text}', with a local label", remedy="leave the label out")
+        raise UsageError(f"{file} holds '{text}', with a local label", help="leave the label out")
     return str(version)

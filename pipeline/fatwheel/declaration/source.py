@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from fatwheel.declaration.text import compose, printable
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 Path = tuple[str | int, ...]
 
@@ -47,7 +47,7 @@ class Source:
     value: Any = None
     marks: dict[Path, Mark] = field(default_factory=dict)
     keys: dict[Path, Mark] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
     size: int = 0
 
     def mark(self, path: Path) -> Mark:
@@ -60,26 +60,26 @@ class Source:
         self,
         path: Path,
         what: str,
-        remedy: str | None = None,
+        help: str | None = None,
         *,
         key: bool = False,
         part: tuple[int, str] | None = None,
-    ) -> Problem:
+    ) -> Diagnostic:
         """A problem at a value, at its key, or at a part of its text (where it begins, from 0, and the part)."""
         mark = self.keys.get(path) if key else None
         mark = mark or self.mark(path)
-        what, remedy = printable(what), printable(remedy) if remedy else None
+        what, help = printable(what), printable(help) if help else None
         if part and mark.lead is not None and path in self.marks:
-            return Problem(self.file, mark.line, mark.column + mark.lead + part[0], what, part[1], remedy)
-        return Problem(self.file, mark.line, mark.column, what, part[1] if part else mark.text, remedy)
+            return Diagnostic(self.file, mark.line, mark.column + mark.lead + part[0], what, part[1], help)
+        return Diagnostic(self.file, mark.line, mark.column, what, part[1] if part else mark.text, help)
 
-    def section(self, problem: Problem) -> str | None:
+    def section(self, problem: Diagnostic) -> str | None:
         """The key of the whole file under which a problem stands, if any."""
         here = problem.line, problem.column
         begun = [(m.line, m.column, str(path[0])) for path, m in self.keys.items() if len(path) == 1]
         return max((one for one in begun if one[:2] <= here), default=(0, 0, None))[2]
 
-    def touched(self, problems: Iterable[Problem]) -> set[Path]:
+    def touched(self, problems: Iterable[Diagnostic]) -> set[Path]:
         """The entries that problems stand in, as paths of two parts or fewer; with aliases, in each place.
 
         Items that were taken out have places below zero.
@@ -152,7 +152,7 @@ def read_yaml(text: str, file: str) -> Source:
     source = Source(file)
     node, wrong = compose(text, file)
     if node is None:
-        source.problems.append(wrong or Problem(file, 1, 1, "the file is empty", remedy=_BEGIN))
+        source.problems.append(wrong or Diagnostic(file, 1, 1, "the file is empty", help=_BEGIN))
         return source
     source.value = _construct(source, node, (), frozenset())
     return source
@@ -214,13 +214,13 @@ def _other_sort(node: yaml.ScalarNode) -> str | None:
     return _SORTS.get(tag) or ("a number" if _NUMBER_1_2.fullmatch(node.value) else None)
 
 
-def _ambiguous(source: Source, node: yaml.ScalarNode, what: str) -> Problem:
+def _ambiguous(source: Source, node: yaml.ScalarNode, what: str) -> Diagnostic:
     mark = _mark(node)
     if _other_sort(node) == "a truth value":
-        remedy = f'write true or false, or "{node.value}" for text'
+        help = f'write true or false, or "{node.value}" for text'
     else:
-        remedy = printable(f'write "{node.value}"')
-    return Problem(source.file, mark.line, mark.column, what, mark.text, remedy)
+        help = printable(f'write "{node.value}"')
+    return Diagnostic(source.file, mark.line, mark.column, what, mark.text, help)
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
@@ -241,7 +241,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
     for key_node, value_node in node.value:
         mark = _mark(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
-            source.problems.append(Problem(source.file, mark.line, mark.column, "a key must be plain text"))
+            source.problems.append(Diagnostic(source.file, mark.line, mark.column, "a key must be plain text"))
             continue
         key: str = key_node.value
         if key == _MERGE and not key_node.style:
@@ -252,7 +252,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             continue
         if sort := _other_sort(key_node):
             source.problems.append(
-                Problem(
+                Diagnostic(
                     source.file, mark.line, mark.column, f"the key {key} is {sort} to readers of YAML", key,
                     f'write "{key}":',
                 )
@@ -268,13 +268,15 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             own = {**_merged(source, part, path, inside | {id(part)}, held=set(own)), **own}
         else:
             mark = _mark(part)
-            source.problems.append(Problem(source.file, mark.line, mark.column, "<< takes a mapping"))
+            source.problems.append(Diagnostic(source.file, mark.line, mark.column, "<< takes a mapping"))
     return own
 
 
-def _twice(source: Source, mark: Mark, first: Mark, remedy: str) -> Problem:
+def _twice(source: Source, mark: Mark, first: Mark, help: str) -> Diagnostic:
     what = printable(f"the key '{mark.text}' is here twice")
-    return Problem(source.file, mark.line, mark.column, what, mark.text, f"{remedy}; the first is on line {first.line}")
+    return Diagnostic(
+        source.file, mark.line, mark.column, what, mark.text, f"{help}; the first is on line {first.line}"
+    )
 
 
 def _merged(

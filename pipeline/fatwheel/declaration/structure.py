@@ -1,4 +1,4 @@
-"""From plain values to the models: every mistake of form, each with its place and its remedy."""
+"""From plain values to the models: every mistake of form, each with its place and its help."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pydantic_core import ErrorDetails
 from fatwheel.declaration.lists import Fault
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.source import Mark, Path, Source
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 
 def suggest(text: str, allowed: list[str]) -> str | None:
-    """The remedy for a near miss, else the list of what is allowed."""
+    """The help for a near miss, else the list of what is allowed."""
     near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.7)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"allowed: {', '.join(allowed)}" if allowed else None
 
 
-def validate(source: Source) -> tuple[Document | None, Source, list[Problem], frozenset[str]]:
+def validate(source: Source) -> tuple[Document | None, Source, list[Diagnostic], frozenset[str]]:
     """The document, as far as it can be made out, the source that it stands for, and what is wrong with its form.
 
     Parts with mistakes are left out of the document and of that source (only the key, where a key means nothing), so
     that the checks that follow still see the rest. None where a part that everything needs is missing.
     """
     if not isinstance(source.value, dict):
-        remedy = "begin with `version:` and `packages:`"
-        return None, source, [source.problem((), "a matrix is a mapping of keys", remedy)], frozenset()
-    problems: list[Problem] = []
+        help = "begin with `version:` and `packages:`"
+        return None, source, [source.problem((), "a matrix is a mapping of keys", help)], frozenset()
+    problems: list[Diagnostic] = []
     rest = source
     broken: set[str] = set()
     for _ in range(5):  # the whole; without what was wrong; without what that took away, and so on outwards
@@ -98,7 +98,7 @@ def allowed_keys(path: Path) -> list[str]:
     return [f.alias or name for name, f in model.model_fields.items()] if model else []
 
 
-def _translate(source: Source, error: ErrorDetails) -> list[Problem]:
+def _translate(source: Source, error: ErrorDetails) -> list[Diagnostic]:
     is_key = error["loc"][-1:] == ("[key]",)
     path: Path = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "not_text":
@@ -107,11 +107,11 @@ def _translate(source: Source, error: ErrorDetails) -> list[Problem]:
     if error["type"] != "fatwheel":
         return [_known(source, error, path, is_key=is_key)]
     faults: tuple[Fault, ...] = error["ctx"]["faults"]
-    found = [source.problem((*path, *f.path), f.what, f.remedy, key=is_key, part=f.part) for f in faults]
+    found = [source.problem((*path, *f.path), f.what, f.help, key=is_key, part=f.part) for f in faults]
     return [replace(p, text=None) for p in found] if path[:1] == ("secrets",) else found  # it may be a token
 
 
-def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> Problem:
+def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> Diagnostic:
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     name = str(path[-1]) if path else "the file"
     if kind == "extra_forbidden":
@@ -138,7 +138,7 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
         shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
         quoted = (source.mark(path).lead or 0) > 0
         return source.problem(
-            path, f"{_spoken(path)} is {shown}, not {wanted}", _remedy(kind, path, given, quoted=quoted)
+            path, f"{_spoken(path)} is {shown}, not {wanted}", _help(kind, path, given, quoted=quoted)
         )
     if kind in {"too_short", "string_too_short"}:
         return source.problem(
@@ -149,7 +149,7 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
 
 
-def _remedy(kind: str, path: Path, given: Any, *, quoted: bool) -> str | None:
+def _help(kind: str, path: Path, given: Any, *, quoted: bool) -> str | None:
     if kind == "int_type":
         digits = re.fullmatch(r"[+]?0*([0-9]{1,18})", given.replace("_", "") if isinstance(given, str) else "")
         return f"write {digits[1]}{', without quotes' if quoted else ''}" if digits else "write a number"
@@ -163,7 +163,7 @@ def _shape(given: Any) -> str:
     return "a list" if isinstance(given, list) else "a mapping" if isinstance(given, dict) else str(given).lower()
 
 
-def _not_text(source: Source, path: Path, given: Any) -> Problem:
+def _not_text(source: Source, path: Path, given: Any) -> Diagnostic:
     text = source.mark(path).text
     if isinstance(given, bool | int | float) and text is not None:
         sort = "a truth value" if isinstance(given, bool) else "a number"

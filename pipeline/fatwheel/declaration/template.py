@@ -55,16 +55,16 @@ def usual_targets(spelling: str) -> str:
 def first_matrix(answers: Answers) -> str:
     """The text of a commented matrix.yaml. Raises `UsageError` for targets and toolkits that are none."""
     if answers.spelling not in VARIABLES:
-        raise UsageError(f"there is no spelling '{answers.spelling}'", remedy=f"there are: {', '.join(VARIABLES)}")
+        raise UsageError(f"there is no spelling '{answers.spelling}'", help=f"there are: {', '.join(VARIABLES)}")
     wanted = parse_targets(answers.targets)
     lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
     unknown = [str(t) for t in wanted if not any(t in targets for targets in lists.values())]
     if unknown and answers.targets != usual_targets(answers.spelling):  # of the usual ones it gets what it compiles
         what = f"CUDA {' and '.join(answers.toolkits)} does not compile {' '.join(unknown)}"
-        raise UsageError(what, remedy="`fatwheel toolkits` shows what each release compiles")
+        raise UsageError(what, help="`fatwheel toolkits` shows what each release compiles")
     for release, targets in lists.items():
         if not targets:
-            raise UsageError(f"CUDA {release} compiles none of {answers.targets}", remedy="name others with --targets")
+            raise UsageError(f"CUDA {release} compiles none of {answers.targets}", help="name others with --targets")
     parts = [_head(answers), _package(answers), _cuda(answers, lists), _families(lists, answers.layout)]
     parts += [_promises(lists), _runners(answers), _channels(answers)]
     return "\n".join(part for part in parts if part)

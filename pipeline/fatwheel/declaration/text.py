@@ -6,41 +6,41 @@ import re
 
 import yaml
 
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 # What no YAML file may hold: most control characters, halves of pairs, and the two that are no characters.
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONGEST = 200  # characters at the beginning of a long message that are shown
 
 
-def decode(data: bytes, file: str) -> str | Problem:
+def decode(data: bytes, file: str) -> str | Diagnostic:
     """The text that UTF-8 bytes stand for, or where they are none."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = place_of(data[: error.start].decode("utf-8"), error.start)
         what = "not YAML: the bytes from here on are not UTF-8 text"
-        return Problem(file, line, column, what, f"0x{data[error.start]:02x}", "save the file as UTF-8")
+        return Diagnostic(file, line, column, what, f"0x{data[error.start]:02x}", "save the file as UTF-8")
 
 
-def compose(text: str, file: str) -> tuple[yaml.Node | None, Problem | None]:
+def compose(text: str, file: str) -> tuple[yaml.Node | None, Diagnostic | None]:
     """The node of the only document, or why there is none; neither for a file without a value."""
     odd = _FORBIDDEN.search(text)
     if odd:
         what = f"not YAML: the character U+{ord(odd[0]):04X} can stand in no file"
-        return None, Problem(file, *place_of(text, odd.start()), what, odd[0], "remove it")
+        return None, Diagnostic(file, *place_of(text, odd.start()), what, odd[0], "remove it")
     try:
         return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        return None, Problem(file, line, column, *_said(error, text))
+        return None, Diagnostic(file, line, column, *_said(error, text))
     except RecursionError:  # of the loader in Python; the one in C counts, and says so with a mark
-        return None, Problem(file, 1, 1, "not YAML: values lie too deep within each other")
+        return None, Diagnostic(file, 1, 1, "not YAML: values lie too deep within each other")
 
 
 def _said(error: yaml.MarkedYAMLError, text: str) -> tuple[str, str | None, str | None]:
-    """What is wrong, the offending text and the remedy, from what the loader says."""
+    """What is wrong, the offending text and the help, from what the loader says."""
     what, context, mark = error.problem or error.context or "", error.context_mark, error.problem_mark
     if "another document" in what:
         return "a second document begins here", "---", "keep one document in a file"

@@ -15,14 +15,14 @@ from fatwheel.targets import Capability, Target, toolkits
 class Pattern:
     """A form that text must have, for the check and for the JSON Schema alike."""
 
-    def __init__(self, pattern: str, what: str, remedy: str) -> None:
-        self._form, self._what, self._remedy = pattern, what, remedy  # compiled where a file has such a value
+    def __init__(self, pattern: str, what: str, help: str) -> None:
+        self._form, self._what, self._help = pattern, what, help  # compiled where a file has such a value
         self.schema = WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
         self.check = AfterValidator(self._check)
 
     def _check(self, value: str) -> str:
         if not re.fullmatch(self._form, value):
-            raise wrong(f"'{value}' is not {self._what}", self._remedy)
+            raise wrong(f"'{value}' is not {self._what}", self._help)
         return value
 
 

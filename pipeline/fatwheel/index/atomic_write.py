@@ -57,7 +57,7 @@ def replace_tree(output: Path, files: Mapping[str, bytes], without: Collection[s
     if foreign:
         raise UsageError(
             f"{', '.join(foreign)}: there already, and not written by fatwheel", where=str(output),
-            remedy="give another folder with -o, or move it away",
+            help="give another folder with -o, or move it away",
         )  # fmt: skip
     changed = [name for name, tree in trees.items() if _differs(output / name, tree)]
     with tempfile.TemporaryDirectory(dir=output, prefix=_WORK) as work:

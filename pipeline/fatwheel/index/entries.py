@@ -155,7 +155,7 @@ def _check(said: WheelMetadata, name: FileName) -> None:
         raise VerificationError(
             f"METADATA says {said.name} {said.version}, the file's name {name.project} {name.version}",
             where=name.file,
-            remedy="build it with that version; renaming a wheel does not change what is inside",
+            help="build it with that version; renaming a wheel does not change what is inside",
         )
 
 
@@ -167,7 +167,7 @@ def _stamp(wheel: WheelMetadata | None, file: str) -> EmbeddedMetadata | None:
         return EmbeddedMetadata.model_validate_json(wheel.stamp)
     except ValidationError as error:
         raise VerificationError(
-            f"its {STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, remedy="build the wheel again"
+            f"its {STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, help="build the wheel again"
         ) from None
 
 

@@ -136,7 +136,7 @@ def _settled(
         follows = "so it is left out" if place is None else "which the index keeps"
         problems.append(
             f"{row.tag}/{file} ({row.sha256[:12]}) has other bytes than {was}, {follows}\n"
-            f"  do: publish it under a new version, or take these with --replace {file}"
+            f"  help: publish it under a new version, or take these with --replace {file}"
         )
     if place is None or (fixed and len({row.sha256 for row in held}) > 1):
         digests[file] = first

@@ -77,7 +77,7 @@ def written(output: Path, files: Mapping[str, bytes]) -> list[str]:
     except OSError as error:
         raise UsageError(
             f"the index could not be written: {error.strerror}", where=str(error.filename or output),
-            remedy="make room or mend the permissions, and run it again",
+            help="make room or mend the permissions, and run it again",
         ) from None  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:
     if base_url is not None:
         if urlsplit(base_url).scheme not in ("http", "https", "file") or urlsplit(base_url).fragment:
             raise UsageError(
-                f"'{base_url}' cannot start a link", where="--base-url", remedy="give an http:// or https:// URL"
+                f"'{base_url}' cannot start a link", where="--base-url", help="give an http:// or https:// URL"
             )
         base = base_url.rstrip("/")
         return lambda release, asset: f"{base}/{quote(release.tag)}/{quote(asset.name, safe='')}"
@@ -141,6 +141,6 @@ def _own_url(release: RemoteRelease, asset: RemoteAsset) -> str:
     """Where the store says that an asset is. Raises `UsageError` if it does not, or under another name."""
     if asset.url is None or unquote(urlsplit(asset.url).path).rpartition("/")[2] != asset.name:
         raise UsageError(
-            f"the store gives no URL that ends in the name of {release.tag}/{asset.name}", remedy="give --base-url"
+            f"the store gives no URL that ends in the name of {release.tag}/{asset.name}", help="give --base-url"
         )
     return asset.url.replace("+", "%2B")

@@ -112,10 +112,8 @@ def parse_name(file: str) -> FileName | None:
         parsed = WheelName.parse(file)
     except UsageError as error:
         lost = re.search(r"\.cu\d", file)
-        remedy = (
-            "the '+' of its version was lost on the way: upload it again under its own name" if lost else error.remedy
-        )
-        raise VerificationError(error.what, remedy=remedy) from None
+        help = "the '+' of its version was lost on the way: upload it again under its own name" if lost else error.help
+        raise VerificationError(error.what, help=help) from None
     version = parsed.version
     platforms = {arch for platform in parsed.platforms if (arch := architecture(platform))}
     local = version.local or ""
@@ -130,6 +128,6 @@ def _checked(name: FileName) -> FileName:
     if taken:
         raise VerificationError(
             f"'{name.file}': a project called '{name.project}' has no page, since the index has a folder of that name",
-            remedy="rename the project",
+            help="rename the project",
         )
     return name

@@ -39,7 +39,7 @@ def _marked(output: Path, what: Sequence[str], reason: str | None) -> YankReport
         index, state = read_index(output), read_state(output)
         if index is None:
             raise UsageError(
-                "there is no index.json", where=str(output), remedy="give the folder that `fatwheel index` wrote"
+                "there is no index.json", where=str(output), help="give the folder that `fatwheel index` wrote"
             )
         rows = [*index.wheels, *index.sdists, *index.variants]
         held = rows if reason is not None else [row for row in rows if row.file in state.yanked]
@@ -78,7 +78,7 @@ def _named(rows: Sequence[IndexedFile], what: Sequence[str], every: Sequence[Ind
             )
             lost.append(f"'{one}' names nothing there" + (f"; did you mean '{near[0]}'?" if near else ""))
     if lost:
-        raise UsageError("\n  ".join(lost), remedy="write a file name, a glob in quotes, or PROJECT==VERSION")
+        raise UsageError("\n  ".join(lost), help="write a file name, a glob in quotes, or PROJECT==VERSION")
     return named
 
 
@@ -90,7 +90,7 @@ def _of_version(rows: Sequence[IndexedFile], text: str) -> set[str]:
     project, _, version = (part.strip() for part in re.split(r"(==)", text, maxsplit=1))
     wanted = version_of(version)
     if wanted is None:
-        raise UsageError(f"'{version}' is not a version", remedy="write it like 1.0 or 1.0+cu130.sm9x")
+        raise UsageError(f"'{version}' is not a version", help="write it like 1.0 or 1.0+cu130.sm9x")
     name = canonicalize_name(project)
     held = [(Version(row.version), row.file) for row in rows if row.project == name]
     return {file for found, file in held if found == wanted or (not wanted.local and Version(found.public) == wanted)}

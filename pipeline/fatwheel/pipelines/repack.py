@@ -23,7 +23,7 @@ def build_record(wheel: Path) -> BuildRecord | None:
         raise UsageError(
             "it is not the wheel that its build record describes",
             where=str(wheel),
-            remedy=f"build or fetch it again, or take {record.name} away",
+            help=f"build or fetch it again, or take {record.name} away",
         )
     return found
 

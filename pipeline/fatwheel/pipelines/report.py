@@ -38,7 +38,7 @@ def open_named_store(spec: str | None, matrix: Path | None, channel: str | None,
     if records:
         return None
     raise UsageError(
-        "there is nothing to report on", remedy="give --store STORE, --records DIR, or --matrix with a repository"
+        "there is nothing to report on", help="give --store STORE, --records DIR, or --matrix with a repository"
     )
 
 
@@ -52,7 +52,7 @@ def question(
 
     declaration = load(matrix) if matrix else None
     if channel and declaration is None:
-        raise UsageError("--channel goes with --matrix", remedy="add --matrix matrix.yaml")
+        raise UsageError("--channel goes with --matrix", help="add --matrix matrix.yaml")
     rules: tuple[Rule, ...] = declared_rules(declaration) if declaration else ()
     if dispatch:
         rules += read_table(dispatch)
@@ -100,7 +100,7 @@ def _tags(declaration: Declaration, channel: str) -> re.Pattern[str]:
 
     declared = {str(name): one for name, one in channels(declaration).items()}
     if channel not in declared:
-        raise UsageError(f"there is no channel '{channel}'", remedy=f"declared: {', '.join(declared)}")
+        raise UsageError(f"there is no channel '{channel}'", help=f"declared: {', '.join(declared)}")
     return tag_pattern(declared[channel].tag, nightly=channel == "nightly")
 
 

@@ -24,10 +24,10 @@ def opened_run(
     try:
         built = run.commit()
     except StoreFailure as failure:
-        raise ReleaseRefused(failure.what, where=run.spec, remedy=failure.remedy) from failure
+        raise ReleaseRefused(failure.what, where=run.spec, help=failure.help) from failure
     if built != commit:
         raise ReleaseRefused(
             f"its wheels are of the commit {built[:12]}, and this release of {commit[:12]}", where=run.spec,
-            remedy="give a run of this commit, or build it again; nothing was sent",
+            help="give a run of this commit, or build it again; nothing was sent",
         )  # fmt: skip
     return run

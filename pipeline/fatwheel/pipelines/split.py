@@ -51,7 +51,7 @@ def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Pac
             f"{declaration.path.name} has no cells of {name.version.public} for CUDA '{label}' on "
             f"{' '.join(sorted(arches)) or 'any CPU'}",
             where=wheel.name,
-            remedy=f"it has {', '.join(known)}; the wheel's local version begins with the CUDA label",
+            help=f"it has {', '.join(known)}; the wheel's local version begins with the CUDA label",
         )
     return package, found
 

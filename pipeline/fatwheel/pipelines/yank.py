@@ -43,7 +43,7 @@ def change(
     from fatwheel.errors import UsageError
 
     if (folder is None) == (repository is None):
-        raise UsageError("where the index is is not said", remedy="give --index DIR, or --to OWNER/REPO")
+        raise UsageError("where the index is is not said", help="give --index DIR, or --to OWNER/REPO")
     reports: list[YankReport] = []
     if folder is not None:
         reports.append(edit(folder))

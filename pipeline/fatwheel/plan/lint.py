@@ -13,14 +13,14 @@ from fatwheel.declaration import Declaration
 from fatwheel.declaration.checks.gpu import at_target
 from fatwheel.declaration.model import Cuda
 from fatwheel.declaration.source import Path
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import Made
 from fatwheel.plan.selection import channels
 from fatwheel.records.plan import Cell
 from fatwheel.targets import KNOWN_CAPABILITIES, Target, runs
 
 
-def lint(declaration: Declaration, made: list[Made]) -> list[Problem]:
+def lint(declaration: Declaration, made: list[Made]) -> list[Diagnostic]:
     """All of it, for these cells: warnings, that keep nothing from being planned."""
     found = [*_installs(declaration, made), *_orders(declaration, made), *_needs(declaration)]
     for label, cuda in declaration.document.cuda.items():
@@ -31,7 +31,7 @@ def lint(declaration: Declaration, made: list[Made]) -> list[Problem]:
     return found
 
 
-def _installs(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
+def _installs(declaration: Declaration, made: list[Made]) -> Iterator[Diagnostic]:
     """What pip and uv take when no label is asked for: the one that is last in their order, whatever the machine is."""
     labels: dict[tuple[int, str], set[str]] = {}
     by_family: set[tuple[int, str]] = set()
@@ -52,7 +52,7 @@ def _installs(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
             )
 
 
-def _orders(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
+def _orders(declaration: Declaration, made: list[Made]) -> Iterator[Diagnostic]:
     """Labels by which pip and uv prefer the older of two versions on one axis: torch29 to torch214."""
     seen: set[tuple[int, str]] = set()
     for axis, values in declaration.document.axes.items():
@@ -74,26 +74,26 @@ def _orders(declaration: Declaration, made: list[Made]) -> Iterator[Problem]:
                         f"pip and uv prefer +{old.local_version} ({axis} {old.axes[axis]}) to +{new.local_version} "
                         f"({axis} {new.axes[axis]}): letters and digits together compare as text"
                     )
-                    remedy = f"write {{{axis}}} for {{{axis}_nodot}} there, whose numbers compare as numbers"
-                    yield declaration.source.problem(("packages", place, "local"), what, remedy)
+                    help = f"write {{{axis}}} for {{{axis}_nodot}} there, whose numbers compare as numbers"
+                    yield declaration.source.problem(("packages", place, "local"), what, help)
 
 
 def _rank(cell: Cell) -> Version:
     return Version(f"0+{cell.local_version}")
 
 
-def _needs(declaration: Declaration) -> Iterator[Problem]:
+def _needs(declaration: Declaration) -> Iterator[Diagnostic]:
     """Packages on PyPI that need others which are not there."""
     elsewhere = {canonicalize_name(p.name) for p in declaration.packages if p.publish != "pypi"}
     for place, package in enumerate(declaration.packages):
         for number, name in enumerate(package.needs):
             if package.publish == "pypi" and canonicalize_name(name) in elsewhere:
                 what = f"{package.name} goes to PyPI and needs {name}, which does not: a plain install finds no {name}"
-                remedy = "publish it there too, or put it behind an extra"
-                yield declaration.source.problem(("packages", place, "needs", number), what, remedy)
+                help = "publish it there too, or put it behind an extra"
+                yield declaration.source.problem(("packages", place, "needs", number), what, help)
 
 
-def _label(declaration: Declaration, label: str, cuda: Cuda) -> Iterator[Problem]:
+def _label(declaration: Declaration, label: str, cuda: Cuda) -> Iterator[Diagnostic]:
     path: Path = ("cuda", label)
     major, minor = cuda.toolkit.split(".")
     number = re.fullmatch(r"cu([0-9]+)", label)
@@ -108,7 +108,7 @@ def _label(declaration: Declaration, label: str, cuda: Cuda) -> Iterator[Problem
 
 def _targets(
     declaration: Declaration, path: Path, pair: str, release: str, targets: tuple[Target, ...]
-) -> Iterator[Problem]:
+) -> Iterator[Diagnostic]:
     source = declaration.source
     for target in targets:
         twins = [t for t in targets if t.suffix and t.capability == target.capability]
@@ -123,7 +123,7 @@ def _targets(
             yield at_target(source, path, target, what, f"write {target.code}, and +PTX on a plain target")
 
 
-def _channels(declaration: Declaration) -> Iterator[Problem]:
+def _channels(declaration: Declaration) -> Iterator[Diagnostic]:
     for name, channel in channels(declaration).items():
         if channel.immutable and channel.completeness == "partial":
             what = f"{name}: a partial release of an immutable repository stays partial; nothing can be added later"

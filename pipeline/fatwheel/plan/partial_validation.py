@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.source import Path
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import expand
 from fatwheel.plan.plan_validation import of_cells
 
@@ -15,7 +15,7 @@ from fatwheel.plan.plan_validation import of_cells
 CELLS_FOLLOW = frozenset({"packages", "cuda", "families", "axes", "exclude"})
 
 
-def sound_problems(declaration: Declaration, wrong: Iterable[Problem]) -> list[Problem]:
+def sound_problems(declaration: Declaration, wrong: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What is wrong with cells that no mistake has a part in: of packages, labels, families and axes without one.
 
     Nothing is said to be missing, since what has a mistake may hold it.

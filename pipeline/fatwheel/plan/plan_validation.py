@@ -13,7 +13,7 @@ from packaging.version import Version
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.checks.gpu import at_capability
 from fatwheel.declaration.source import Path
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import Expansion, Made
 from fatwheel.plan.selection import channels, matches, near, selected
 from fatwheel.targets import KNOWN_CAPABILITIES
@@ -27,7 +27,7 @@ MATRIX_JOBS = 256
 _PYTHON_TAG = re.compile(r"(py|cp|pp)[0-9]{1,3}(\.(py|cp|pp)[0-9]{1,3})*-[a-z]+[0-9]*t?(_[a-z0-9]+)*")
 
 
-def faults(declaration: Declaration, everything: Expansion) -> list[Problem]:
+def faults(declaration: Declaration, everything: Expansion) -> list[Diagnostic]:
     """All of them, each at its place in the file."""
     return [
         *of_cells(declaration, everything),
@@ -38,7 +38,7 @@ def faults(declaration: Declaration, everything: Expansion) -> list[Problem]:
     ]
 
 
-def of_cells(declaration: Declaration, everything: Expansion) -> list[Problem]:
+def of_cells(declaration: Declaration, everything: Expansion) -> list[Diagnostic]:
     """Those that are there whatever other cells there are."""
     return [
         *_collisions(declaration, everything),
@@ -47,7 +47,7 @@ def of_cells(declaration: Declaration, everything: Expansion) -> list[Problem]:
     ]
 
 
-def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Ids, artifacts and file names that two cells share; upper and lower case are one, as on some file systems."""
     remedies = {
         "id": ("id", "give one package an id:, which is put before its cells' ids"),
@@ -56,7 +56,7 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
     }
     reported: set[frozenset[int]] = set()
     places: dict[tuple[str, int], int] = {}
-    for what, (spoken, remedy) in remedies.items():
+    for what, (spoken, help) in remedies.items():
         owners: dict[str, list[tuple[int, Made]]] = defaultdict(list)
         for number, one in enumerate(everything.made):
             owners[getattr(one.cell, what).lower()].append((number, one))
@@ -72,10 +72,10 @@ def _collisions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
             names = dict.fromkeys(f"{m.package.name} {m.cell.id}" if what == "id" else m.cell.id for _, m in sharers)
             who = " and ".join([*list(names)[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
             text = f"{who} share the {spoken} {getattr(last.cell, what)}"
-            yield declaration.source.problem(("packages", last.place, "name"), text, remedy)
+            yield declaration.source.problem(("packages", last.place, "name"), text, help)
 
 
-def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Distributions that two packages make once their names are filled, and extras that providers have already."""
     owners: dict[str, int] = {}
     shared: set[tuple[int, int]] = set()
@@ -95,7 +95,7 @@ def _owners(declaration: Declaration, everything: Expansion) -> Iterator[Problem
                 yield declaration.source.problem(path, what, "rename it", key=True)
 
 
-def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Labels not in normal form or on the way to PyPI, names too long, tags that are none."""
     source = declaration.source
     seen: set[tuple[str, int]] = set()
@@ -106,9 +106,9 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
             normal = _normal_label(local)
             if normal != local:
                 seen.add(("local", one.place))
-                remedy = f"write what gives {normal}" if normal else "use small letters, digits and dots"
+                help = f"write what gives {normal}" if normal else "use small letters, digits and dots"
                 what = f"'{local}' is not a local label as pip and uv write it"
-                yield source.problem((*path, "local"), what, remedy)
+                yield source.problem((*path, "local"), what, help)
         if local and one.package.publish == "pypi" and ("pypi", one.place) not in seen:
             seen.add(("pypi", one.place))
             what = f"PyPI takes no wheel with a local label, and {one.cell.id} has +{local}"
@@ -121,12 +121,12 @@ def _forms(declaration: Declaration, everything: Expansion) -> Iterator[Problem]
             seen.add(("tag", one.place))
             dotted = next((a for a in one.cell.axes if f"{{{a}}}" in one.package.tag), None)
             threads = re.fullmatch(r"(cp[0-9]+)t-.*", tag)
-            remedy = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
-            remedy = f"only the ABI tag bears the t: write {threads[1]}-{threads[1]}t" if threads else remedy
-            yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", remedy)
+            help = f"write {{{dotted}_nodot}} for {{{dotted}}}" if dotted else "write it like cp312-cp312"
+            help = f"only the ABI tag bears the t: write {threads[1]}-{threads[1]}t" if threads else help
+            yield source.problem((*path, "tag"), f"'{tag}' is not a Python and ABI tag", help)
 
 
-def _empty(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _empty(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Packages without a cell."""
     for place in {*range(len(declaration.packages))} - {m.place for m in everything.made}:
         name = declaration.packages[place].name
@@ -141,7 +141,7 @@ def _normal_label(local: str) -> str | None:
         return None
 
 
-def _exclusions(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _exclusions(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     source = declaration.source
     for place, exclusion in enumerate(declaration.document.exclude):
         path: Path = ("exclude", place, "cells")
@@ -154,7 +154,7 @@ def _exclusions(declaration: Declaration, everything: Expansion) -> Iterator[Pro
             yield source.problem(where, f"no cell of '{exclusion.cells}' has {listed}", "remove the exclusion")
 
 
-def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Globs that mean nothing, empty channels, more jobs than GitHub takes, and needs that a channel does not meet."""
     source = declaration.source
     for name, channel in channels(declaration).items():
@@ -167,8 +167,8 @@ def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Pro
         chosen, unmet = selected(everything, name, channel)
         if not chosen and known and everything.made:
             left_out = any(matches(row.id, channel.select) for row in everything.excluded)
-            remedy = "everything that it selects is left out" if left_out else "let a package be part of it"
-            yield source.problem(("channels", name), f"the channel {name} has no cell", remedy)
+            help = "everything that it selects is left out" if left_out else "let a package be part of it"
+            yield source.problem(("channels", name), f"the channel {name} has no cell", help)
         if len(chosen) > MATRIX_JOBS:
             what = f"{len(chosen)} cells are more than the {MATRIX_JOBS} jobs of one GitHub Actions matrix"
             yield source.problem(("channels", name), what, "narrow its select, or divide it over two declarations")
@@ -177,7 +177,7 @@ def _selections(declaration: Declaration, everything: Expansion) -> Iterator[Pro
             yield source.problem(path, f"{name}: {need.what}", "let the channel select it, or remove the need")
 
 
-def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Problem]:
+def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Diagnostic]:
     """Capabilities that cells do not cover together, in all or as far as they are released, though it was promised."""
     if not declaration.document.must_cover:
         return
@@ -194,20 +194,20 @@ def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Probl
         known = [c for c in promise.capabilities if c in KNOWN_CAPABILITIES]
         for capability in [c for c in promise.capabilities if c not in known]:
             what = f"no known GPU has the capability {capability}"
-            remedy = f"known: {' '.join(map(str, KNOWN_CAPABILITIES))}"
-            yield at_capability(source, (*path, "capabilities"), capability, what, remedy)
+            help = f"known: {' '.join(map(str, KNOWN_CAPABILITIES))}"
+            yield at_capability(source, (*path, "capabilities"), capability, what, help)
         live = _covered(declaration, [m for m in meant if m.cell.id in released])
         for group, covered in _covered(declaration, meant).items():
             missing = [c for c in map(str, known) if c not in covered]
             if missing:
                 what = f"{group} was promised to cover {' '.join(missing)}, and does not"
-                remedy = "declare a target whose machine code runs there, or take the promise back"
-                yield source.problem((*path, "capabilities"), what, remedy)
+                help = "declare a target whose machine code runs there, or take the promise back"
+                yield source.problem((*path, "capabilities"), what, help)
             left = [c for c in map(str, known) if c in covered and c not in live.get(group, covered)]
             if left:
                 what = f"{group} was promised to cover {' '.join(left)}, and the release leaves out the cells that do"
-                remedy = "let the channel select them too, or take the promise back"
-                yield source.problem(("channels", "release", "select"), what, remedy)
+                help = "let the channel select them too, or take the promise back"
+                yield source.problem(("channels", "release", "select"), what, help)
 
 
 def _covered(declaration: Declaration, made: list[Made]) -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ from fatwheel.declaration import Declaration, Reading
 from fatwheel.declaration.load import beyond
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.templates import fill
-from fatwheel.errors import DeclarationError, Problem, UsageError
+from fatwheel.errors import DeclarationError, Diagnostic, UsageError
 from fatwheel.plan.expand import Made, expand
 from fatwheel.plan.lint import lint
 from fatwheel.plan.partial_validation import CELLS_FOLLOW, sound_problems
@@ -44,7 +44,7 @@ def make_plan(
     declared = channels(declaration)
     name, chosen = next(((n, c) for n, c in declared.items() if n == channel), (None, None))
     if name is None or chosen is None:
-        raise UsageError(f"the channel '{channel}' is not declared", remedy=f"there are: {', '.join(declared)}")
+        raise UsageError(f"the channel '{channel}' is not declared", help=f"there are: {', '.join(declared)}")
     date = date or parse_date(None)
     version = channel_version(declaration, channel, date)
     everything = expand(declaration, version)
@@ -100,7 +100,7 @@ def all_cells(declaration: Declaration, channel: str | None = None, date: dt.dat
                 yield found
 
 
-def problems(declaration: Declaration) -> list[Problem]:
+def problems(declaration: Declaration) -> list[Diagnostic]:
     """Everything that keeps any channel of a declaration from being planned."""
     return faults(declaration, expand(declaration, declaration.version))
 
@@ -108,7 +108,7 @@ def problems(declaration: Declaration) -> list[Problem]:
 _KNOWN = frozenset(Document.model_fields)  # below any other key may stand what was meant for one of these
 
 
-def every_problem(reading: Reading) -> list[Problem]:
+def every_problem(reading: Reading) -> list[Diagnostic]:
     """What is wrong with a file, and with its plans as far as they can be judged beside that."""
     found = list(reading.problems)
     if reading.declaration is None:
@@ -122,13 +122,13 @@ def every_problem(reading: Reading) -> list[Problem]:
     return beyond(found, later, source.mark(()))
 
 
-def warnings(declaration: Declaration) -> list[Problem]:
+def warnings(declaration: Declaration) -> list[Diagnostic]:
     """What a declaration that can be planned probably does not mean."""
     return lint(declaration, expand(declaration, declaration.version).made)
 
 
-def _spoken(problem: Problem) -> str:
-    return f"{problem.what}: {problem.remedy}" if problem.remedy else problem.what
+def _spoken(problem: Diagnostic) -> str:
+    return f"{problem.what}: {problem.help}" if problem.help else problem.what
 
 
 def _not_proven(made: list[Made]) -> list[Untested]:

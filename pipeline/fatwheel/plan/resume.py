@@ -24,7 +24,7 @@ def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
         raise UsageError(
             f"the record is of the tag {tag}, and the plan of {plan.tag}",
             where=str(record),
-            remedy="give the --channel and, for a nightly, the --date of that release",
+            help="give the --channel and, for a nightly, the --date of that release",
         )
     cells = [cell for cell in plan.cells if cell.wheel not in live]
     counts = Counter(declaration.package(cell.package).name for cell in cells)

@@ -14,20 +14,20 @@ def git(folder: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
     except FileNotFoundError:
-        raise UsageError("git is not installed", remedy="install git, or leave out what asks for a revision") from None
+        raise UsageError("git is not installed", help="install git, or leave out what asks for a revision") from None
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
 def commit_of(revision: str, folder: Path) -> str:
     """The commit that a revision names. Raises `UsageError` outside a repository and for one that is not there."""
     if git(folder, "rev-parse", "--git-dir") is None:
-        raise UsageError(f"{folder.absolute()} is in no git repository", remedy="run it where matrix.yaml is tracked")
+        raise UsageError(f"{folder.absolute()} is in no git repository", help="run it where matrix.yaml is tracked")
     commit = (
         None if revision.startswith("-") else git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     )
     if commit is None:
-        remedy = "give a commit, branch or tag that was fetched (a shallow clone has few)"
-        raise UsageError(f"git knows no revision '{revision}'", remedy=remedy)
+        help = "give a commit, branch or tag that was fetched (a shallow clone has few)"
+        raise UsageError(f"git knows no revision '{revision}'", help=help)
     return commit.strip()
 
 
@@ -53,7 +53,7 @@ class Revision:
         """The text of a file. Raises `UsageError` if there was none."""
         text = git(self._folder, "show", f"{self._commit}:./{path}")
         if text is None:
-            raise UsageError(f"there was no {path} in {self._commit[:12]}", remedy="give a revision that has it")
+            raise UsageError(f"there was no {path} in {self._commit[:12]}", help="give a revision that has it")
         return text
 
 

@@ -52,5 +52,5 @@ def unknown_cell(text: str, known: list[str], channel: str | None = None) -> Usa
     listed = ", ".join(ids[:12]) + (" ..." if len(ids) > 12 else "")
     return UsageError(
         f"'{text}' matches no cell{where}",
-        remedy=f"did you mean {', '.join(close)}?" if close else f"there are: {listed or 'none'}",
+        help=f"did you mean {', '.join(close)}?" if close else f"there are: {listed or 'none'}",
     )

@@ -18,7 +18,7 @@ def check_tag(declaration: Declaration, plan: Plan, tag: str, commit: str | None
         raise UsageError(
             f"the tag {tag} is not that of the version {version}, which is {plan.tag}",
             where=str(declaration.path),
-            remedy=f"tag the commit {plan.tag}, or change the version to what the tag says",
+            help=f"tag the commit {plan.tag}, or change the version to what the tag says",
         )
     folder = declaration.root
     if commit is None and git(folder, "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}") is None:
@@ -28,12 +28,12 @@ def check_tag(declaration: Declaration, plan: Plan, tag: str, commit: str | None
     if tagged and tagged.strip() != wanted:
         raise UsageError(
             f"the tag {tag} is on the commit {tagged.strip()[:12]}, and not on {wanted[:12]}",
-            remedy="check out the tag, or release under a new one: a published tag must not move",
+            help="check out the tag, or release under a new one: a published tag must not move",
         )
     held = load_at(wanted, declaration.path).version
     if held != declaration.version:
         raise UsageError(
             f"the version is {held} in the commit {wanted[:12]}, and {declaration.version} here",
             where=str(declaration.path),
-            remedy="commit the version, then tag that commit",
+            help="commit the version, then tag that commit",
         )

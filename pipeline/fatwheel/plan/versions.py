@@ -19,7 +19,7 @@ def parse_date(text: str | None) -> dt.date:
             return dt.datetime.strptime(text, form).replace(tzinfo=dt.UTC).date()
         except ValueError:
             continue
-    raise UsageError(f"'{text}' is not a date", remedy="write it like 20261201 or 2026-12-01")
+    raise UsageError(f"'{text}' is not a date", help="write it like 20261201 or 2026-12-01")
 
 
 def next_version(declaration: Declaration) -> str:
@@ -55,6 +55,6 @@ def channel_version(declaration: Declaration, channel: str, date: dt.date) -> st
         raise UsageError(
             f"the nightly {nightly} does not lie between {declaration.version} and {following}",
             where=str(declaration.path),
-            remedy="give a later --date, or declare next_version",
+            help="give a later --date, or declare next_version",
         )
     return nightly

@@ -16,7 +16,7 @@ class Finding(Record):
     name: str
     state: State
     detail: str
-    remedy: str | None = None
+    help: str | None = None
 
 
 class Readiness(Record):

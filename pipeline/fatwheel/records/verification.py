@@ -72,7 +72,7 @@ class Finding(Record):
     severity: Severity
     member: str | None
     what: str
-    remedy: str
+    help: str
 
 
 class Verification(Record):

@@ -42,7 +42,7 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
         raise ReleaseRefused(
             f"the {'draft' if chosen.draft else 'release'} of {chosen.tag} is of commit {chosen.commit[:12]}, "
             f"not {commit[:12]}",
-            remedy="delete that draft, or release from its commit" if chosen.draft else "use another tag",
+            help="delete that draft, or release from its commit" if chosen.draft else "use another tag",
         )
     others = len(drafts) - (1 if chosen.draft else 0)
     notes = (f"{others} other draft{'s' if others > 1 else ''} of {chosen.tag} left alone",) if others else ()

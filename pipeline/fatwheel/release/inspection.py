@@ -51,7 +51,7 @@ class Inspector:
         try:
             return self._look(tag, plan)
         except StoreFailure as failure:
-            raise ReleaseRefused(failure.what, where=self.store.spec, remedy=failure.remedy) from failure
+            raise ReleaseRefused(failure.what, where=self.store.spec, help=failure.help) from failure
 
     def publish(self, tag: str, plan: Plan | None = None, *, partial: bool = False) -> ReleaseRecord:
         """Publish a draft whose assets are all as its manifest says, and complete if its plan asks for that.
@@ -61,9 +61,7 @@ class Inspector:
         found = self.look(tag, plan)
         release, record = found.release, found.record
         if release is None:
-            raise ReleaseRefused(
-                f"there is no draft of {tag}", where=self.store.spec, remedy="release its wheels first"
-            )
+            raise ReleaseRefused(f"there is no draft of {tag}", where=self.store.spec, help="release its wheels first")
         if not release.draft:
             return record.model_copy(update={"notes": [*record.notes, "it was published already"]})
         wrong = [asset.name for asset in record.assets if asset.outcome in {"conflict", "failed"}]

@@ -52,11 +52,11 @@ def preflight(files: Sequence[Path]) -> tuple[Given, ...]:
     given, problems = gather(files)
     names = name_problems(given)
     if problems:
-        raise UsageError("\n".join([*problems, *names]), remedy="nothing was sent; mend the list of files")
+        raise UsageError("\n".join([*problems, *names]), help="nothing was sent; mend the list of files")
     if names:
-        raise ReleaseRefused("\n".join(names), remedy="nothing was sent; rename the files or leave them out")
+        raise ReleaseRefused("\n".join(names), help="nothing was sent; rename the files or leave them out")
     if not given:
-        raise UsageError("no files to release", remedy="name wheels, or a folder that holds some")
+        raise UsageError("no files to release", help="name wheels, or a folder that holds some")
     return given
 
 
@@ -260,7 +260,7 @@ class Run:
                 f"{len(names)} assets with what is there already, and one more while one is replaced: "
                 f"a release may have {limit:,}",
                 where=self.store.spec,
-                remedy="release fewer files, without metadata (--no-metadata), or prune the release",
+                help="release fewer files, without metadata (--no-metadata), or prune the release",
             )
 
     def _absent(self, present: Mapping[str, RemoteAsset]) -> None:
@@ -272,7 +272,7 @@ class Run:
         return [record for record in self.records.values() if not record.live]
 
     def _refusal(self, failure: StoreFailure) -> ReleaseRefused:
-        return ReleaseRefused(failure.what, where=self.store.spec, remedy=failure.remedy)
+        return ReleaseRefused(failure.what, where=self.store.spec, help=failure.help)
 
     def _settle(self, record: AssetRecord) -> None:
         self.records[record.name] = record

@@ -46,7 +46,7 @@ def read_table(path: Path) -> tuple[Rule, ...]:
     except (ValueError, TypeError, AttributeError, PipelineError) as error:
         raise UsageError(
             f"not a table of modules and capabilities: {error}", where=str(path),
-            remedy='write {"MODULE": ["10.0", "10.3"]} or {"FEATURE": {"MODULE": ["10.0", "10.3"]}}',
+            help='write {"MODULE": ["10.0", "10.3"]} or {"FEATURE": {"MODULE": ["10.0", "10.3"]}}',
         ) from None  # fmt: skip
 
 

@@ -22,11 +22,11 @@ def read_folder(folder: Path, now: datetime | None = None) -> tuple[Snapshot, tu
     inventory --json` prints) the machine code. Raises `UsageError` where there is neither wheel nor record.
     """
     if not folder.is_dir():
-        raise UsageError("there is no such folder", where=str(folder), remedy="give the folder of wheels or records")
+        raise UsageError("there is no such folder", where=str(folder), help="give the folder of wheels or records")
     files = {path.name: path for path in sorted(folder.rglob("*")) if path.is_file()}
     names = {name.removesuffix(BUILD) for name in files if is_wheel(name.removesuffix(BUILD))}
     if not names:
-        raise UsageError("it holds no wheels and no records", where=str(folder), remedy="build something first")
+        raise UsageError("it holds no wheels and no records", where=str(folder), help="build something first")
     notes: list[str] = []
     wheels = tuple(_wheel(name, files, notes) for name in sorted(names))
     return Snapshot(folder.resolve().name, now or datetime.now(UTC), wheels), tuple(notes)

@@ -89,7 +89,7 @@ def make_report(store: ReadableStore | None, question: Question) -> Report:
     if now is None:
         raise UsageError(
             "the store holds no published release with wheels", where=store.spec if store else None,
-            remedy="give --records DIR with wheels that were built, or another --store",
+            help="give --records DIR with wheels that were built, or another --store",
         )  # fmt: skip
     prices = found.prices()
     dead = [one for w in now.wheels for one in find_unused_code(w, found.names[w.series], question.rules)]

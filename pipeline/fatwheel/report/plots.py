@@ -39,7 +39,7 @@ def need_matplotlib() -> None:
     """Raise `UsageError` where the extra that plots is not installed."""
     if find_spec("matplotlib") is None:
         raise UsageError(
-            "the page with plots needs matplotlib", where="--output", remedy="pip install 'fatwheel[report]'"
+            "the page with plots needs matplotlib", where="--output", help="pip install 'fatwheel[report]'"
         )
 
 

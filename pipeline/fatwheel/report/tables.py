@@ -61,12 +61,12 @@ def _parts(row: WheelBudget) -> list[Table]:
         found.append(Table(f"{row.label}: its largest parts", ("module", "size", "target", "size"), rows, (1, 3)))
     helping = tuple(
         (
-            remedy.what,
-            _predicted(remedy.predicted, row.label),
-            _losing(remedy.loses),
-            "" if remedy.enough else "too large",
+            help.what,
+            _predicted(help.predicted, row.label),
+            _losing(help.loses),
+            "" if help.enough else "too large",
         )
-        for remedy in row.remedies
+        for help in row.remedies
     )
     found.append(Table(f"{row.label}: what would bring it under", ("change", "then", "loses", ""), helping))
     return found

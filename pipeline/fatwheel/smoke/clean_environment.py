@@ -36,7 +36,7 @@ class CleanEnvironment:
         (folder / "work").mkdir()
         failed = make_venv(base, place, pip=False, environ=environ)
         if failed:
-            raise SmokeError(str(failed), remedy=failed.remedy)
+            raise SmokeError(str(failed), help=failed.help)
         return cls(folder, interpreter(place))
 
     @property
@@ -57,7 +57,7 @@ class CleanEnvironment:
         if answer.status == NOT_STARTED:
             raise SmokeError(
                 f"there is no pip for {sys.executable} and no uv on PATH",
-                remedy=f"{sys.executable} -m ensurepip, or install uv",
+                help=f"{sys.executable} -m ensurepip, or install uv",
             )
         if answer.status != 0:
             names = ", ".join(Path(one).name if isinstance(one, Path) else one for one in requirements)

@@ -47,7 +47,7 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
     Raises `UsageError` for a missing file or a name that is no wheel's, `VerificationError` for a broken archive.
     """
     if not wheel.is_file():
-        raise UsageError("no such wheel", where=str(wheel), remedy="build or download it first")
+        raise UsageError("no such wheel", where=str(wheel), help="build or download it first")
     name = WheelName.parse(wheel.name)
     with Archive.open(wheel) as archive:
         member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
@@ -79,7 +79,7 @@ def _stamp(data: bytes, wheel: Path) -> EmbeddedMetadata:
         return EmbeddedMetadata.model_validate(json.loads(data))
     except (ValueError, ValidationError) as error:
         raise VerificationError(
-            f"its {STAMP} cannot be read: {error}", where=wheel.name, remedy="build the wheel again"
+            f"its {STAMP} cannot be read: {error}", where=wheel.name, help="build the wheel again"
         ) from None
 
 

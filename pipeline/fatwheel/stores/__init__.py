@@ -22,10 +22,10 @@ def open_store(spec: str, *, there: bool = False) -> Store:
         from fatwheel.stores.directory import DirectoryStore
 
         if there and not Path(place).is_dir():
-            raise UsageError("there is no such folder", where=spec, remedy="release into it first, or name another")
+            raise UsageError("there is no such folder", where=spec, help="release into it first, or name another")
         return DirectoryStore(Path(place))
     if kind == "github" and place:
         from fatwheel.stores.github import open_github
 
         return open_github(place, os.environ)
-    raise UsageError(f"{spec!r} is no store", where="--store", remedy="write dir:PATH or github:OWNER/REPO")
+    raise UsageError(f"{spec!r} is no store", where="--store", help="write dir:PATH or github:OWNER/REPO")

@@ -54,9 +54,9 @@ class WorkflowRun:
         except StoreFailure as problem:
             if problem.kind is not FailureKind.GONE:
                 raise
-            remedy = "look at the run's number, and whether the token has `actions: read` there"
+            help = "look at the run's number, and whether the token has `actions: read` there"
             raise StoreFailure(
-                f"{self.spec}: no such run, or none that the token may see", FailureKind.RELEASE, remedy=remedy
+                f"{self.spec}: no such run, or none that the token may see", FailureKind.RELEASE, help=help
             ) from problem
         for row in rows:
             one = _artifact(row)
@@ -105,8 +105,8 @@ def open_run(spec: str, environment: Mapping[str, str], repository: str | None) 
 
     match = re.fullmatch(r"run:(?:([^/]+/[^/]+)/)?(\d+)", spec)
     if not match:
-        raise UsageError(f"{spec!r} is no workflow run", where="--from", remedy="write run:ID, or run:OWNER/REPO/ID")
+        raise UsageError(f"{spec!r} is no workflow run", where="--from", help="write run:ID, or run:OWNER/REPO/ID")
     owner = match[1] or environment.get("GITHUB_REPOSITORY") or repository
     if not owner:
-        raise UsageError("which repository's run is not said", where="--from", remedy="write run:OWNER/REPO/ID")
+        raise UsageError("which repository's run is not said", where="--from", help="write run:OWNER/REPO/ID")
     return WorkflowRun(owner, match[2], open_github(owner, environment).requests)

@@ -206,7 +206,7 @@ def check_tag(tag: str) -> None:
     """Raise `UsageError` for a tag that would not be one visible folder of its own."""
     if not tag or tag.startswith(".") or any(c in "/\\\0" or not c.isprintable() for c in tag):
         raise UsageError(
-            f"{tag!r} is no tag for a folder", where="--tag", remedy="use letters, digits and . _ + - only, no slash"
+            f"{tag!r} is no tag for a folder", where="--tag", help="use letters, digits and . _ + - only, no slash"
         )
 
 
@@ -228,6 +228,6 @@ def _failures(name: str) -> Iterator[None]:
         what = f"{name}: {error.strerror or error}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}:
             raise StoreFailure(
-                what, FailureKind.RELEASE, remedy="make room in the store, or mend its permissions"
+                what, FailureKind.RELEASE, help="make room in the store, or mend its permissions"
             ) from error
         raise StoreFailure(what, FailureKind.ASSET) from error

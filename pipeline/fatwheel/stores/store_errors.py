@@ -32,7 +32,7 @@ class StoreFailure(PipelineError):
     """A request to a store that failed. ``wait`` is what the store asked for, in seconds.
 
     ``sent_all`` says that all bytes of the asset had been handed over before it failed; ``answered``, that the store
-    has said so itself and is done with it. Without a ``remedy`` it is that of its kind.
+    has said so itself and is done with it. Without a ``help`` it is that of its kind.
     """
 
     status = 7
@@ -46,9 +46,9 @@ class StoreFailure(PipelineError):
         sent_all: bool = False,
         answered: bool = True,
         where: str | None = None,
-        remedy: str | None = None,
+        help: str | None = None,
     ) -> None:
-        super().__init__(what, where=where, remedy=remedy or _ADVICE.get(kind))
+        super().__init__(what, where=where, help=help or _ADVICE.get(kind))
         self.kind = kind
         self.wait = wait
         self.sent_all = sent_all

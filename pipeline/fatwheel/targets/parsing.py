@@ -44,7 +44,7 @@ def parse_target(text: str) -> Target:
     """
     match = _SPELLING.fullmatch(text)
     if not match:
-        raise UsageError(f"'{text}' is not a GPU target", remedy=_hint(text))
+        raise UsageError(f"'{text}' is not a GPU target", help=_hint(text))
     digits = match["undotted"]
     major, minor = (int(digits[:-1]), int(digits[-1])) if digits else (int(match["major"]), int(match["minor"]))
     suffix: Suffix = "a" if match["suffix"] == "a" else "f" if match["suffix"] == "f" else ""
@@ -56,10 +56,10 @@ def parse_target(text: str) -> Target:
     if match["prefix"] == "compute_" and match["tail"] in ("-real", "+PTX"):
         raise UsageError(
             f"'{text}' says PTX (compute_) and machine code at once",
-            remedy=f"write sm_{text.removeprefix('compute_').removesuffix('-real')}",
+            help=f"write sm_{text.removeprefix('compute_').removesuffix('-real')}",
         )
     if match["prefix"] in ("sm_", "sm") and match["tail"] == "-virtual":
-        raise UsageError(f"'{text}' says machine code (sm_) and PTX at once", remedy="write compute_ for PTX")
+        raise UsageError(f"'{text}' says machine code (sm_) and PTX at once", help="write compute_ for PTX")
     return Target(major, minor, suffix, kind)
 
 
@@ -85,7 +85,7 @@ def split_targets(text: str) -> list[str]:
     if "" in parts:
         raise UsageError(
             f"'{text}' has an empty place where a target should be" if text.strip() else "the list of targets is empty",
-            remedy="separate targets by one space, comma or semicolon",
+            help="separate targets by one space, comma or semicolon",
         )
     return parts
 
@@ -114,7 +114,7 @@ def _flags(text: str) -> tuple[Target, ...]:
     for match in _GENCODE.finditer(text):
         found |= set(_one_flag(match["arch"], (match["list"] or match["code"]).split(",")))
     if not found or _GENCODE.sub("", text).strip():
-        raise UsageError(f"'{text}' is not a list of -gencode flags", remedy="write arch=compute_90a,code=sm_90a")
+        raise UsageError(f"'{text}' is not a list of -gencode flags", help="write arch=compute_90a,code=sm_90a")
     return tuple(sorted(found))
 
 
@@ -124,7 +124,7 @@ def _one_flag(arch: str, codes: list[str]) -> Iterable[Target]:
     if {parse_target(code).code for code in codes} != {plain}:
         raise UsageError(
             f"compute_{arch} is compiled to {', '.join(codes)}: one target must be named throughout",
-            remedy=f"write arch=compute_{arch},code=sm_{arch}",
+            help=f"write arch=compute_{arch},code=sm_{arch}",
         )
     kind: Kind = "both" if len(kinds) == 2 else "virtual" if "virtual" in kinds else "real"
     return [Target(plain.major, plain.minor, plain.suffix, kind)]

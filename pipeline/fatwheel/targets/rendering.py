@@ -20,12 +20,12 @@ def _gencode(target: Target) -> str:
 def _flashinfer(target: Target) -> str:
     if target.kind != "real":
         raise UsageError(
-            f"FLASHINFER_CUDA_ARCH_LIST cannot express PTX ({target})", remedy=f"declare {target.code}, machine code"
+            f"FLASHINFER_CUDA_ARCH_LIST cannot express PTX ({target})", help=f"declare {target.code}, machine code"
         )
     if not target.suffix and target.major >= 9:
         # FlashInfer 0.6 adds a suffix by itself: f to 12.0, a to everything else from 9.0 on.
         read = f"{target}f" if target.capability == (12, 0) else f"{target}a"
-        raise UsageError(f"FlashInfer reads a bare {target} as {read}", remedy=f"declare what is meant, as {read}")
+        raise UsageError(f"FlashInfer reads a bare {target} as {read}", help=f"declare what is meant, as {read}")
     return str(target)
 
 
@@ -33,14 +33,12 @@ def _torch(target: Target) -> str:
     if target.suffix == "f":
         raise UsageError(
             f"TORCH_CUDA_ARCH_LIST cannot express a family target ({target})",
-            remedy=f"declare {target.capability}a or {target.capability}",
+            help=f"declare {target.capability}a or {target.capability}",
         )
     if target.kind == "virtual":
-        raise UsageError(
-            f"TORCH_CUDA_ARCH_LIST cannot express PTX alone ({target})", remedy=f"declare {target.code}+PTX"
-        )
+        raise UsageError(f"TORCH_CUDA_ARCH_LIST cannot express PTX alone ({target})", help=f"declare {target.code}+PTX")
     if target.capability in {(8, 8), (10, 1)}:  # not in the tables of PyTorch 2.9 and later
-        raise UsageError(f"PyTorch does not know {target}", remedy="leave it out of this package's targets")
+        raise UsageError(f"PyTorch does not know {target}", help="leave it out of this package's targets")
     return str(target)
 
 
@@ -50,7 +48,7 @@ def _cmake(target: Target) -> str:
 
 def _provider(target: Target) -> str:
     if target.kind != "real":
-        raise UsageError(f"a provider holds machine code only, not PTX ({target})", remedy=f"declare {target.code}")
+        raise UsageError(f"a provider holds machine code only, not PTX ({target})", help=f"declare {target.code}")
     return f"sm{target.undotted}"
 
 
@@ -69,6 +67,6 @@ SPELLINGS: tuple[str, ...] = tuple(_SPELLINGS)
 def render(targets: Iterable[Target], spelling: str) -> str:
     """Targets, ascending, as one consumer (of `SPELLINGS`) wants them. Raises `UsageError` where it cannot say one."""
     if spelling not in _SPELLINGS:
-        raise UsageError(f"there is no spelling '{spelling}'", remedy=f"there are: {', '.join(SPELLINGS)}")
+        raise UsageError(f"there is no spelling '{spelling}'", help=f"there are: {', '.join(SPELLINGS)}")
     separator, write = _SPELLINGS[spelling]
     return separator.join(write(t) for t in sorted(set(targets)))

@@ -58,7 +58,7 @@ def toolkit(release: str) -> Toolkit:
         return toolkits()[release]
     except KeyError:
         known = ", ".join(toolkits())
-        raise UsageError(f"CUDA toolkit '{release}' is not in the table", remedy=f"known: {known}") from None
+        raise UsageError(f"CUDA toolkit '{release}' is not in the table", help=f"known: {known}") from None
 
 
 def read_ptxas(help_text: str, version_text: str) -> Toolkit:
@@ -68,7 +68,7 @@ def read_ptxas(help_text: str, version_text: str) -> Toolkit:
     names = re.findall(r"'sm_([0-9]+[af]?)'", section[0].split("Default value")[0]) if section else []
     if not release or not names:
         what = "release" if not release else "values of --gpu-name"
-        raise UsageError(f"this ptxas prints no {what} that fatwheel can read", remedy="give --ptxas a CUDA ptxas")
+        raise UsageError(f"this ptxas prints no {what} that fatwheel can read", help="give --ptxas a CUDA ptxas")
     return Toolkit(release[1], release[2], frozenset(parse_targets(" ".join(names))))
 
 

@@ -30,7 +30,7 @@ class Capability(NamedTuple):
         """Read ``9.0``. Raises `UsageError` for anything else, a suffix included."""
         match = re.fullmatch(r"([1-9][0-9]?)\.([0-9])", text)
         if not match:
-            raise UsageError(f"'{text}' is not a compute capability", remedy="write it like 9.0 or 12.1")
+            raise UsageError(f"'{text}' is not a compute capability", help="write it like 9.0 or 12.1")
         return cls(int(match[1]), int(match[2]))
 
 

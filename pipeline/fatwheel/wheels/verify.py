@@ -48,7 +48,7 @@ def verify(path: Path, expected: Expected | None = None) -> Verification:
         try:
             archive = Archive(source, path.name)
         except Malformed as problem:
-            found.append(error("archive-unreadable", problem.what, problem.remedy or "build or fetch it again"))
+            found.append(error("archive-unreadable", problem.what, problem.help or "build or fetch it again"))
         else:
             contents = examine(archive, archive.by_name.values(), digests=True)
             subject = subject_of(archive, _name(path.name), contents, wanted)

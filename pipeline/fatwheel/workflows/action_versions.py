@@ -23,7 +23,7 @@ def newest(action: str, server: str, environ: Mapping[str, str]) -> Pin:
     env = {**environ, "GIT_TERMINAL_PROMPT": "0"}
     answer = run(["git", "ls-remote", "--tags", remote], env=env, timeout=_SECONDS)
     if answer.status != 0:
-        raise ReleaseRefused(f"{remote} cannot be read:\n{answer.tail or answer.ended}", remedy="check the connection")
+        raise ReleaseRefused(f"{remote} cannot be read:\n{answer.tail or answer.ended}", help="check the connection")
     return chosen(action, answer.output)
 
 
@@ -39,7 +39,7 @@ def chosen(action: str, listing: str) -> Pin:
         if match[5] or number not in found:
             found[number] = (match[1], commit)
     if not found:
-        raise ReleaseRefused(f"{action} has no tag like v1.2.3", remedy="pin it by hand")
+        raise ReleaseRefused(f"{action} has no tag like v1.2.3", help="pin it by hand")
     version, commit = found[max(found)]
     return Pin(action, version, commit)
 

@@ -69,7 +69,7 @@ def push(branch: Branch, fill: Fill, message: str, *, environ: Mapping[str, str]
             clock.sleep((0.5 + clock.chance()) * 2**races)
         raise ReleaseRefused(
             f"another push came first, {_ATTEMPTS} times", where=f"{branch.remote} {branch.name}",
-            remedy="run it again once the other writers are done",
+            help="run it again once the other writers are done",
         )  # fmt: skip
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -86,7 +86,7 @@ class _Git:
     def __call__(self, *arguments: str, may_fail: bool = False) -> Answer:
         answer = run(["git", *arguments], env=self.env, timeout=_SECONDS, cwd=self.folder)
         if answer.status == 127:
-            raise UsageError("git is not installed", remedy="install git")
+            raise UsageError("git is not installed", help="install git")
         if answer.status != 0 and not may_fail:
             raise self.refusal(f"prepared (git {arguments[0]}) for", answer)
         return answer
@@ -109,7 +109,7 @@ class _Git:
         return ReleaseRefused(
             f"nothing could be {what} {self.branch.remote}:\n{answer.tail or answer.ended}",
             where=f"branch {self.branch.name}",
-            remedy="check that the repository is there and that the token may write to it",
+            help="check that the repository is there and that the token may write to it",
         )
 
 

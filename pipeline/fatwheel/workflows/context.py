@@ -81,7 +81,7 @@ def context_of(declaration: Declaration) -> WorkflowContext:
         raise UsageError(
             "workflows.run is nox, and no noxfile.py here takes its sessions from fatwheel",
             where=str(declaration.path),
-            remedy="write `from fatwheel.sessions import register` and `register()` into noxfile.py, or run: uvx",
+            help="write `from fatwheel.sessions import register` and `register()` into noxfile.py, or run: uvx",
         )  # fmt: skip
     return WorkflowContext(
         declaration,

@@ -47,7 +47,7 @@ def generated(setting: WorkflowContext) -> Mapping[str, str]:
     files = workflow_files(setting)
     broken = [problem for name, text in files.items() for problem in generated_badly(setting, name, text)]
     if broken:
-        raise UsageError("\n".join(broken), remedy="mend the steps in .github/fatwheel/")
+        raise UsageError("\n".join(broken), help="mend the steps in .github/fatwheel/")
     return files
 
 

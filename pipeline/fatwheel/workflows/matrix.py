@@ -30,7 +30,7 @@ def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
     """
     lost = [cell.id for cell in cells if not cell.runner and cell.arch]
     if lost:
-        raise UsageError(f"no runner builds {', '.join(lost)}", remedy="declare one under runners.build")
+        raise UsageError(f"no runner builds {', '.join(lost)}", help="declare one under runners.build")
     return [
         {
             "id": cell.id,
@@ -66,13 +66,13 @@ def outputs(build: Rows, smoke: Rows, **more: str) -> str:
         if len(rows) > MATRIX_JOBS:
             raise UsageError(
                 f"{len(rows)} jobs to {name}, and a matrix holds at most {MATRIX_JOBS}",
-                remedy="select fewer cells, or divide the set",
+                help="select fewer cells, or divide the set",
             )
     held = {"build": json.dumps(build), "smoke": json.dumps(smoke), **more}
     size = 2 * sum(len(value) for value in held.values())
     if size > OUTPUT_BYTES:
         raise UsageError(
-            f"the matrices take {size:,} bytes, and a job's outputs {OUTPUT_BYTES:,}", remedy="select fewer cells"
+            f"the matrices take {size:,} bytes, and a job's outputs {OUTPUT_BYTES:,}", help="select fewer cells"
         )
     return "".join(f"{name}={value}\n" for name, value in held.items())
 

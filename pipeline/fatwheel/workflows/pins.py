@@ -59,7 +59,7 @@ def read_pins(path: Path) -> Pins:
     except ValueError as error:
         raise UsageError(f"not JSON: {error}", where=str(path)) from None
     if not isinstance(rows, dict):
-        raise UsageError("not an object of actions", where=str(path), remedy='write {"OWNER/ACTION": {...}}')
+        raise UsageError("not an object of actions", where=str(path), help='write {"OWNER/ACTION": {...}}')
     wrong = [
         action for action, row in rows.items()
         if not isinstance(row, dict) or not isinstance(row.get("version"), str)
@@ -67,7 +67,7 @@ def read_pins(path: Path) -> Pins:
     ]  # fmt: skip
     if wrong:
         raise UsageError(
-            f"{', '.join(wrong)}: no pin", where=str(path), remedy="give version and commit, 40 hex digits of it"
+            f"{', '.join(wrong)}: no pin", where=str(path), help="give version and commit, 40 hex digits of it"
         )
     return {action: Pin(action, row["version"], row["commit"]) for action, row in rows.items()}
 

@@ -82,7 +82,7 @@ def digest_of(image: Written, client: httpx.Client) -> str:
     if answer.status_code != httpx.codes.OK or not _DIGEST.fullmatch(digest):
         raise ReleaseRefused(
             f"the registry answered {answer.status_code} and no digest", where=image.asked,
-            remedy="check the image's name and tag; a private one has to be pinned by hand",
+            help="check the image's name and tag; a private one has to be pinned by hand",
         )  # fmt: skip
     return digest
 

@@ -42,7 +42,7 @@ def read_slots(root: Path) -> Mapping[str, str]:
         if not problems:
             found[path.stem] = _tidy(text)
     if wrong:
-        raise UsageError("\n".join(wrong), remedy="a slot holds a list of steps, its actions pinned by commit")
+        raise UsageError("\n".join(wrong), help="a slot holds a list of steps, its actions pinned by commit")
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 from fatwheel.plan import channels, make_plan
 from fatwheel.plan.planner import MATRIX_JOBS
 from fatwheel.records.plan import Cell
@@ -25,7 +25,7 @@ _PINNED = re.compile(r"\./.*|docker://.*@sha256:[0-9a-f]{64}|[^@]+@[0-9a-f]{40}"
 _DYNAMIC = "${{ matrix.runner }}"
 
 
-def declared_badly(setting: WorkflowContext) -> Iterator[Problem]:
+def declared_badly(setting: WorkflowContext) -> Iterator[Diagnostic]:
     """What the declaration must say before workflows can be made of it."""
     declaration = setting.declaration
     source, document = declaration.source, declaration.document
@@ -42,8 +42,8 @@ def declared_badly(setting: WorkflowContext) -> Iterator[Problem]:
         repository = channel.repository
         if repository and setting.home and repository != setting.home and not setting.token(repository):
             what = f"{repository} is another repository than {setting.home}: it takes a token of its own"
-            remedy = f"add secrets: {{{repository}: NAME_OF_A_SECRET}}"
-            yield source.problem(("channels", name, "repository"), what, remedy)
+            help = f"add secrets: {{{repository}: NAME_OF_A_SECRET}}"
+            yield source.problem(("channels", name, "repository"), what, help)
     host = document.workflows.index
     if host and host.repository and host.repository != setting.home and not setting.token(host.repository):
         what = f"the index goes to {host.repository}, which takes a token of its own"
@@ -55,7 +55,7 @@ def declared_badly(setting: WorkflowContext) -> Iterator[Problem]:
             yield source.problem(("secrets", key), what, "give them one token under one name, or rename one", key=True)
 
 
-def _same_artifacts(setting: WorkflowContext, cells: list[Cell]) -> Iterator[Problem]:
+def _same_artifacts(setting: WorkflowContext, cells: list[Cell]) -> Iterator[Diagnostic]:
     names = Counter(name.lower() for cell in cells for name in artifact_names(cell))
     names.update({"fatwheel-plan", "fatwheel-release", "github-pages"})
     for name, count in names.items():

@@ -97,7 +97,7 @@ def test_a_command_that_fails_shows_its_last_words_and_where_the_rest_is(tmp_pat
     assert error.what.startswith("the build command ended with status 1; its last lines:")
     shown = error.what.splitlines()[1:]
     assert (len(shown), shown[0], shown[-1]) == (20, "  | line 31", "  | kernel.cu: no such thing")
-    log = Path(str(error.remedy).rpartition(" ")[2])
+    log = Path(str(error.help).rpartition(" ")[2])
     assert log == cache / "failed" / f"{WHEEL}.build.log"
     assert len(log.read_text().splitlines()) == 51
     assert names(temporary) == []
@@ -109,7 +109,7 @@ def test_a_cache_that_takes_no_output_does_not_hide_the_failure(tmp_path):
     (own / "failed").touch()
     error = failing(tmp_path, own, "sys.exit('the reason')")
     assert "the reason" in error.what
-    assert f"it could not be kept in {own}/failed (File exists)" in str(error.remedy)
+    assert f"it could not be kept in {own}/failed (File exists)" in str(error.help)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_a_cache_that_takes_no_output_does_not_hide_the_failure(tmp_path):
     ],
 )
 def test_a_cause_outside_the_code_is_told(tmp_path, cache, words, advice):
-    assert str(failing(tmp_path, cache, f"sys.exit({words!r})").remedy).startswith(advice)
+    assert str(failing(tmp_path, cache, f"sys.exit({words!r})").help).startswith(advice)
 
 
 def test_a_command_that_is_killed_says_so(tmp_path, cache):
     error = failing(tmp_path, cache, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
     assert "was ended by SIGKILL; its last lines:\n  | (it printed nothing)" in error.what
-    assert "memory may have run out" in str(error.remedy)
+    assert "memory may have run out" in str(error.help)
 
 
 def test_a_disk_that_fills_up_under_the_wheel_is_said_so(tmp_path, cache, small_disk):
@@ -142,14 +142,14 @@ def test_too_little_room_for_a_build_is_said_before_it_begins(tmp_path, cache, s
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     error = failing(tmp_path, cache, GOOD_TREE)
     assert error.what.startswith("the build of demo needs 200 MB, and 1 MB are free")
-    assert "set TMPDIR to a folder on another disk" in str(error.remedy)
+    assert "set TMPDIR to a folder on another disk" in str(error.help)
 
 
 def test_a_command_that_leaves_nothing(tmp_path, cache):
     error = failing(tmp_path, cache, "pathlib.Path(out, 'empty').mkdir()")
     assert (error.status, error.what) == (4, "the build command ended well and left nothing")
-    assert "fill {out}" in str(error.remedy)
-    assert f"the output of the command: {cache}/failed/{WHEEL}.build.log" in str(error.remedy)
+    assert "fill {out}" in str(error.help)
+    assert f"the output of the command: {cache}/failed/{WHEEL}.build.log" in str(error.help)
 
 
 def test_a_command_that_leaves_no_wheel(tmp_path, cache):
@@ -217,7 +217,7 @@ def test_a_wheel_without_a_licence_text_is_not_packed(tmp_path, cache):
     (tmp_path / "project" / "LICENSE").unlink()
     with pytest.raises(BuildError, match="demo: there is no licence text in the sources") as caught:
         build_cell(declaration, planned, tmp_path / "dist", environ=environment(cache), notify=lambda _: None)
-    assert "declare metadata.license_files" in str(caught.value.remedy)
+    assert "declare metadata.license_files" in str(caught.value.help)
 
 
 def test_a_stamp_file_that_the_build_does_not_leave(tmp_path, cache):
@@ -229,7 +229,7 @@ def test_a_wheel_that_does_not_match_its_cell_is_not_left_under_its_name(tmp_pat
     error = failing(tmp_path, cache, STALE, VerificationError, stamp="demo/about.txt")
     assert error.status == 5
     assert "1 finding\n  stamp-stale: demo/about.txt: neither a version nor a list of targets" in error.what
-    kept = Path(str(error.remedy).rpartition(" ")[2])
+    kept = Path(str(error.help).rpartition(" ")[2])
     assert kept == cache / "failed" / f"rejected-{WHEEL}"
     assert zipfile.is_zipfile(kept)
 
@@ -465,8 +465,8 @@ def test_what_this_machine_cannot_build_is_told_with_its_reason(tmp_path):
 def test_a_cell_for_another_cpu_names_the_runner(tmp_path):
     with pytest.raises(BuildError, match="needs an aarch64 machine, and this one is") as caught:
         build_cell(declared(), cell(arch="aarch64", runner="ubuntu-24.04-arm"), tmp_path / "dist")
-    remedy = str(caught.value.remedy)
-    assert remedy == "build it on ubuntu-24.04-arm; if its command can use a cross compiler, declare `cross: true`"
+    help = str(caught.value.help)
+    assert help == "build it on ubuntu-24.04-arm; if its command can use a cross compiler, declare `cross: true`"
     assert not (tmp_path / "dist").exists()
 
 

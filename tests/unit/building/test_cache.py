@@ -79,7 +79,7 @@ def test_room_is_looked_for_first(tmp_path):
     with pytest.raises(BuildError, match=r"a thing needs 1000000000000 MB, and .* MB are free") as caught:
         make(tmp_path / "deep" / "thing", made.append, needs=10**18)
     assert caught.value.status == 4
-    assert "FATWHEEL_CACHE" in str(caught.value.remedy)
+    assert "FATWHEEL_CACHE" in str(caught.value.help)
     assert not made
 
 
@@ -95,7 +95,7 @@ def test_a_full_disk_is_said_so_and_nothing_is_left(small_disk):
     with pytest.raises(BuildError, match="the disk is full") as caught:
         make(small_disk / "thing", lambda temporary: (temporary / "big").write_bytes(bytes(2 << 20)))
     assert str(small_disk) in str(caught.value.where)
-    assert "FATWHEEL_CACHE" in str(caught.value.remedy)
+    assert "FATWHEEL_CACHE" in str(caught.value.help)
     assert others(small_disk / "thing") == []
 
 

@@ -65,7 +65,7 @@ def test_what_is_missing_comes_with_what_to_do(doctor, tmp_path):
     found = findings(doctor, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
     assert found["docker"]["state"] == "missing"
     assert found["docker"]["detail"] == "docker does not answer: Cannot connect to the Docker daemon"
-    assert found["CUDA 12.9"]["remedy"] == "set CUDA_HOME to CUDA 12.9, or build in a container that has it"
+    assert found["CUDA 12.9"]["help"] == "set CUDA_HOME to CUDA 12.9, or build in a container that has it"
 
 
 def test_an_sccache_that_does_not_run_is_said_so(doctor, tmp_path):

@@ -23,7 +23,7 @@ def test_the_host_runs_a_command_and_passes_its_output_on(tmp_path):
 def test_an_unknown_engine_names_those_that_are_known():
     with pytest.raises(UsageError, match="there is no engine 'dockr'") as caught:
         EngineOptions("dockr")
-    assert caught.value.remedy == "choose one of: host, docker, podman"
+    assert caught.value.help == "choose one of: host, docker, podman"
 
 
 def test_what_only_containers_have_is_refused_for_the_host():
@@ -53,7 +53,7 @@ def engine(tmp_path, name, text):
 def test_a_client_without_its_engine_is_not_an_engine(tmp_path, text):
     with pytest.raises(BuildError, match="docker does not answer: ") as caught:
         engine(tmp_path, "docker", text).check()
-    assert "take --engine host" in str(caught.value.remedy)
+    assert "take --engine host" in str(caught.value.help)
 
 
 def test_no_client_at_all_is_told_the_same_way():
@@ -89,7 +89,7 @@ def test_a_closed_registry_names_the_secret_that_would_open_it(tmp_path):
     text = 'echo "denied: requested access to the resource is denied" >&2; exit 1'
     with pytest.raises(BuildError) as caught:
         engine(tmp_path, "podman", text).image("ghcr.io/o/i:1", "x86_64", login=None, notify=lambda _: None)
-    assert "a secret for ghcr.io: declare its name under `secrets`" in str(caught.value.remedy)
+    assert "a secret for ghcr.io: declare its name under `secrets`" in str(caught.value.help)
 
 
 @pytest.mark.parametrize("name", ["podman", "docker"])

@@ -73,7 +73,7 @@ def test_an_axis_names_the_python(tmp_path):
     assert base_python(cell(axes={"python": HERE}), {}) == sys.executable
     with pytest.raises(BuildError, match=r"there is no Python 3\.99 here") as caught:
         base_python(cell(axes={"python": "3.99"}), environment(tmp_path))
-    assert "python3.99 is on PATH" in str(caught.value.remedy)
+    assert "python3.99 is on PATH" in str(caught.value.help)
 
 
 def test_an_axis_may_name_a_free_threaded_python(tmp_path):

@@ -34,7 +34,7 @@ def test_no_network(tmp_path):
     with pytest.raises(BuildError, match="the thing: the package index cannot be reached") as caught:
         install(tmp_path, "fatwheel-test-nothing==1.0", PIP_INDEX_URL="http://127.0.0.1:1/simple")
     assert caught.value.status == 4
-    assert "PIP_INDEX_URL" in str(caught.value.remedy)
+    assert "PIP_INDEX_URL" in str(caught.value.help)
     assert "pip: " in caught.value.what
 
 
@@ -48,7 +48,7 @@ def test_a_full_disk_is_told_from_what_pip_says(tmp_path):
     full = program(tmp_path / "python", "echo 'ERROR: Could not install: [Errno 28] No space left on device'; exit 1")
     with pytest.raises(BuildError, match="the thing: the disk is full") as caught:
         install(tmp_path, "x", python=full)
-    assert "FATWHEEL_CACHE" in str(caught.value.remedy)
+    assert "FATWHEEL_CACHE" in str(caught.value.help)
 
 
 def test_what_is_not_understood_is_shown_as_pip_says_it(tmp_path):
@@ -69,7 +69,7 @@ def test_a_python_that_makes_no_environments(tmp_path):
     broken = program(tmp_path / "python", "echo 'ensurepip is not available'; exit 1")
     with pytest.raises(BuildError, match=r"no virtual environment could be made.*\n  venv: ensurepip is not") as caught:
         make_venv(broken, tmp_path / "env", pip=True, environ=environment(tmp_path))
-    assert "python3-venv" in str(caught.value.remedy)
+    assert "python3-venv" in str(caught.value.help)
 
 
 def test_another_pythons_packages_stay_out():

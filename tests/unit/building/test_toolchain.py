@@ -56,7 +56,7 @@ def test_nvcc_of_another_release_is_refused(tmp_path):
         found("system", cell(), tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "12.9"))
     assert caught.value.status == 4
     assert caught.value.where == "cu130-x86_64-sm9x"
-    assert "set CUDA_HOME to a CUDA 13.0 toolkit, or take --toolchain pypi" in str(caught.value.remedy)
+    assert "set CUDA_HOME to a CUDA 13.0 toolkit, or take --toolchain pypi" in str(caught.value.help)
 
 
 def test_an_nvcc_that_says_nothing_of_a_release_is_refused(tmp_path):
@@ -81,8 +81,8 @@ def test_cuda_12_has_no_nvcc_on_pypi_so_an_image_or_a_cuda_home_is_named(tmp_pat
     for choice in ("auto", "pypi"):
         with pytest.raises(BuildError, match=r"PyPI has no nvcc of CUDA 12") as caught:
             found(choice, wanted, tmp_path, usual=fake_nvcc(tmp_path / "usual", "13.0"))
-        assert "/usr/local/cuda-12.9" in str(caught.value.remedy)
-        assert (image or "an image with CUDA 12.9") in str(caught.value.remedy)
+        assert "/usr/local/cuda-12.9" in str(caught.value.help)
+        assert (image or "an image with CUDA 12.9") in str(caught.value.help)
 
 
 def test_cuda_12_is_built_where_it_is_there(tmp_path):
@@ -97,20 +97,20 @@ def test_a_target_that_the_toolkit_cannot_compile_names_the_cell_and_the_nearest
     with pytest.raises(BuildError, match=f"CUDA {release} cannot compile {target}") as caught:
         found("auto", cell(toolkit=release, targets=["8.0", target]), tmp_path)
     assert caught.value.where == "cu130-x86_64-sm9x"
-    assert f"{near} in the place of {target}" in str(caught.value.remedy)
+    assert f"{near} in the place of {target}" in str(caught.value.help)
 
 
 def test_every_such_target_is_named_at_once(tmp_path):
     with pytest.raises(BuildError, match=r"cannot compile 5\.0, 10\.1a") as caught:
         found("auto", cell(targets=["5.0", "8.0", "10.1a"]), tmp_path)
-    assert caught.value.remedy == "leave 5.0 out, 11.0a in the place of 10.1a"
+    assert caught.value.help == "leave 5.0 out, 11.0a in the place of 10.1a"
 
 
 def test_no_host_compiler(tmp_path):
     with pytest.raises(BuildError, match="there is no host C\\+\\+ compiler: 'g\\+\\+' is not on PATH") as caught:
         found("auto", cell(), tmp_path, PATH=tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "13.0"))
     assert caught.value.status == 4
-    assert "apt-get install g++" in str(caught.value.remedy)
+    assert "apt-get install g++" in str(caught.value.help)
 
 
 def test_the_host_compiler_of_nvcc_may_be_named(tmp_path):

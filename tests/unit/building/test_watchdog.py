@@ -41,7 +41,7 @@ def test_output_holds_off_the_limit_of_silence_but_not_the_total(tmp_path):
     now[0] = 101.0
     with pytest.raises(BuildTimeout, match=r"the build has run for 101 s and was ended") as caught:
         dog.tick(0)
-    assert "--time-limit" in str(caught.value.remedy)
+    assert "--time-limit" in str(caught.value.help)
 
 
 def test_the_diagnostics_show_processes_memory_disks_cache_and_last_words(tmp_path):
@@ -76,7 +76,7 @@ def test_diagnostics_that_cannot_be_written_do_not_hide_the_timeout(tmp_path):
     now[0] = 5.0
     with pytest.raises(BuildTimeout) as caught:
         dog.tick(0)
-    assert "could not be written" in str(caught.value.remedy)
+    assert "could not be written" in str(caught.value.help)
 
 
 def test_daemons_of_a_build_are_found_by_their_mark(tmp_path):

@@ -47,9 +47,9 @@ def test_each_mistake_is_named_with_its_place_and_remedy(name, answers, tmp_path
 @pytest.mark.parametrize("name", BAD)
 def test_every_problem_has_a_place_in_the_file_and_most_say_what_to_do(name, answers):
     lines = answers[name].splitlines()
-    places = [line for line in lines if re.match(r"matrix\.yaml:\d+:\d+: ", line)]
+    places = [line for line in lines if re.match(r"matrix\.yaml:\d+:\d+: error: ", line)]
     assert places
-    assert lines[-1] == f"{len(places)} problem{'s' if len(places) != 1 else ''} in the declaration."
+    assert lines[-1] == f"Found {len(places)} error{'s' if len(places) != 1 else ''}."
 
 
 def test_the_golden_file_holds_no_mistake_that_is_not_tried(answers):
@@ -60,7 +60,7 @@ def test_a_token_in_the_place_of_a_name_is_never_repeated(answers, tmp_path):
     assert "ghp_" not in answers["secret-with-its-value"]
     with pytest.raises(DeclarationError) as caught:
         parse(broken("secret-with-its-value"), tmp_path / "matrix.yaml")
-    assert all("ghp_" not in f"{p.what}{p.text}{p.remedy}" for p in caught.value.problems)
+    assert all("ghp_" not in f"{p.what}{p.text}{p.help}" for p in caught.value.problems)
 
 
 def test_the_mistakes_of_plans_are_said_beside_those_of_form(tmp_path):
@@ -99,7 +99,7 @@ def test_bytes_that_are_not_utf_8_are_named_with_their_place(encoded, place, tmp
     path.write_bytes(encoded)
     with pytest.raises(DeclarationError) as caught:
         load(path)
-    assert str(caught.value).startswith(f"{path}:{place}: not YAML: the bytes from here on are not UTF-8 text\n")
+    assert str(caught.value).startswith(f"{path}:{place}: error: not YAML: the bytes from here on are not UTF-8 text\n")
 
 
 @pytest.mark.parametrize("change", [lambda text: f"\ufeff{text}", lambda text: text.replace("\n", "\r\n")])
@@ -108,7 +108,7 @@ def test_byte_order_marks_and_line_ends_of_windows_change_nothing(change, tmp_pa
     path.write_bytes(change(GOOD).encode())
     assert load(path).document == parse(GOOD, path).document
     path.write_bytes(change(broken("unknown-toolkit")).encode())
-    with pytest.raises(DeclarationError, match=r":28:14: CUDA toolkit '13\.9'"):
+    with pytest.raises(DeclarationError, match=r":28:14: error: CUDA toolkit '13\.9'"):
         load(path)
 
 
@@ -123,7 +123,7 @@ def test_paths_that_lead_to_no_file_are_usage_errors(tmp_path):
 def test_a_version_file_of_anything_else_is_named(content, tmp_path):
     (tmp_path / "VERSION").write_bytes(content)
     text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
-    with pytest.raises(DeclarationError, match=r"matrix\.yaml:1:15: VERSION ") as caught:
+    with pytest.raises(DeclarationError, match=r"matrix\.yaml:1:15: error: VERSION ") as caught:
         parse(text, tmp_path / "matrix.yaml")
     assert len(str(caught.value).splitlines()) == 3
 
@@ -136,7 +136,7 @@ def test_a_version_file_may_have_a_byte_order_mark_and_spaces(tmp_path):
 
 def test_every_number_in_a_list_of_targets_is_named(tmp_path):
     told = answer(GOOD.replace('["8.0", 9.0a, 12.0f]', "[8.0, 9.0a, 12.0]"), tmp_path)
-    assert [line.partition(": ")[2] for line in told.splitlines() if "without quotes" in line] == [
+    assert [line.partition(": error: ")[2] for line in told.splitlines() if "without quotes" in line] == [
         "8.0 is a number without quotes, and text is wanted",
         "12.0 is a number without quotes, and text is wanted",
     ]

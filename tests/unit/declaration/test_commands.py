@@ -223,4 +223,6 @@ def test_a_declaration_in_a_folder_above_is_named_and_not_taken(tmp_path, monkey
     (tmp_path / "kernels").mkdir()
     monkeypatch.chdir(tmp_path / "kernels")
     assert run(["check"]) == 2
-    assert "there is no matrix.yaml\n  do: there is one above: give --matrix ../matrix.yaml" in capsys.readouterr().err
+    assert (
+        "there is no matrix.yaml\n  help: there is one above: give --matrix ../matrix.yaml" in capsys.readouterr().err
+    )

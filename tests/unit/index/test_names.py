@@ -71,7 +71,7 @@ def test_a_name_that_pip_would_not_read_is_an_error(file):
 def test_a_lost_plus_sign_is_explained():
     with pytest.raises(VerificationError) as error:
         parse_name("demo-1.0.cu130.sm9x-cp39-abi3-linux_x86_64.whl")
-    assert "the '+' of its version was lost" in error.value.remedy
+    assert "the '+' of its version was lost" in error.value.help
 
 
 @pytest.mark.parametrize("project", ["nightly", "cu130", "sm9x"])

@@ -242,7 +242,7 @@ def test_labels_by_which_pip_prefers_an_older_axis_are_noted(tmp_path):
     text = EXAMPLES["torch"].read_text().replace('torch: ["2.13", "2.14"]', 'torch: ["2.9", "2.14"]')
     assert not any("prefer" in note for note in notes(parse(text, tmp_path / "matrix.yaml")))
     found = warnings(parse(text.replace("{cuda}torch{torch}", "{cuda}torch{torch_nodot}"), tmp_path / "matrix.yaml"))
-    assert [(p.line, p.what, p.remedy) for p in found if "prefer" in p.what] == [
+    assert [(p.line, p.what, p.help) for p in found if "prefer" in p.what] == [
         (
             15,
             (

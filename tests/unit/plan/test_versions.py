@@ -125,5 +125,5 @@ def test_an_unknown_commit_is_refused(tagged):
 @pytest.mark.parametrize("text", ["1.x", "1.0+cu130", ""])
 def test_a_version_file_that_holds_no_version_is_a_mistake_at_its_key(tagged, text):
     (tagged / "VERSION").write_text(text)
-    with pytest.raises(Exception, match=r"matrix\.yaml:1:15: VERSION holds"):
+    with pytest.raises(Exception, match=r"matrix\.yaml:1:15: error: VERSION holds"):
         load(tagged / "matrix.yaml")

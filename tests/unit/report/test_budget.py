@@ -42,7 +42,7 @@ def test_a_wheel_over_the_limit_names_its_largest_modules_and_targets() -> None:
 
 def test_dropping_what_another_target_serves_comes_first() -> None:
     (row,) = judged([fat()])
-    drops = [remedy for remedy in row.remedies if remedy.what.startswith("drop")]
+    drops = [help for help in row.remedies if help.what.startswith("drop")]
     assert [(one.what, one.loses) for one in drops[:2]] == [
         ("drop 9.0a 12.1a", ["9.0"]),
         ("drop 12.0f 12.1a", ["12.0", "12.1"]),
@@ -52,20 +52,20 @@ def test_dropping_what_another_target_serves_comes_first() -> None:
 
 def test_splits_come_with_the_size_of_every_part() -> None:
     (row,) = judged([fat()])
-    sizes = {remedy.what: remedy.predicted for remedy in row.remedies}
+    sizes = {help.what: help.predicted for help in row.remedies}
     host = 4 * MIB
     assert sizes["split by family"] == {
         "cu130-x86_64-all sm9x": GIB + host, "cu130-x86_64-all sm12x": 2 * GIB + host,
     }  # fmt: skip
     assert sizes["split by target"]["cu130-x86_64-all sm90a"] == GIB // 2 + host
-    enough = {remedy.what: remedy.enough for remedy in row.remedies}
+    enough = {help.what: help.enough for help in row.remedies}
     assert (enough["split by family"], enough["split by target"]) == (False, True)
 
 
 def test_declared_families_and_their_base_targets_count() -> None:
     families = {"old": Group((8, 9)), "new": Group((12,), base=("8.0",))}
     (row,) = judged([fat()], allowed=Allowance(2 * GIB, 0.95, 0.10, families))
-    split = next(remedy for remedy in row.remedies if remedy.what == "split by family")
+    split = next(help for help in row.remedies if help.what == "split by family")
     assert split.predicted["cu130-x86_64-all new"] == 2 * GIB + GIB // 2 + 4 * MIB
 
 

@@ -39,7 +39,7 @@ def test_the_bounds_are_what_other_wheels_would_have_told(report: Report) -> Non
 def test_the_wheel_over_the_limit_is_told_what_would_bring_it_under(report: Report) -> None:
     row = next(row for row in report.wheels if row.label == "cu129-aarch64-all")
     assert row.level == "over"
-    drop = next(remedy for remedy in row.remedies if remedy.what == "drop 12.1a")
+    drop = next(help for help in row.remedies if help.what == "drop 12.1a")
     assert drop.predicted[row.label] / GIB == pytest.approx(1.893, abs=0.0005)
     assert drop.enough
     assert drop.loses == []  # 12.0f serves 12.1

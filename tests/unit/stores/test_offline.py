@@ -24,7 +24,7 @@ def test_no_connection_has_its_place_and_a_remedy(nobody, verb, tmp_path, capsys
     told = capsys.readouterr().err
     assert "no connection (ConnectError: " in told
     assert "github:OWNER/REPO: " in told or f"{nobody}: " in told
-    assert "  do: look at the network" in told
+    assert "  help: look at the network" in told
 
 
 @pytest.mark.parametrize("verb", ["index", "deliver"])

@@ -34,7 +34,7 @@ def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
     assert run(["verify", str(wheel)]) == 5
     told = capsys.readouterr()
     assert "error rpath-absolute  demo_jit/k.so: RPATH holds '/opt/x'" in told.out
-    assert "  do: " in told.out
+    assert "  help: " in told.out
     assert "1 thing wrong" in told.err
 
 
@@ -44,7 +44,7 @@ def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, c
     assert run(["verify", str(wheel), "--json"]) == 5
     found = json.loads(capsys.readouterr().out)
     assert [f["kind"] for f in found["findings"]] == ["archive-unreadable"]
-    assert set(found["findings"][0]) == {"kind", "severity", "member", "what", "remedy"}
+    assert set(found["findings"][0]) == {"kind", "severity", "member", "what", "help"}
 
 
 def test_warnings_alone_end_with_0(tmp_path, capsys):

@@ -463,7 +463,7 @@ def test_all_findings_come_at_once_errors_first(tmp_path):
     }  # fmt: skip
     severities = [f.severity for f in found]
     assert severities == sorted(severities)
-    assert all(f.what and f.remedy for f in found)
+    assert all(f.what and f.help for f in found)
 
 
 def test_a_stream_written_with_its_sizes_behind_it_is_read(tmp_path):

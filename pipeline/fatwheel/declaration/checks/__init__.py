@@ -11,12 +11,12 @@ from fatwheel.declaration.checks.versions import check_version_keys, check_versi
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.source import Source
 from fatwheel.declaration.tree import Tree
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 __all__ = ["check", "check_versions"]
 
 
-def check(document: Document, source: Source, tree: Tree, broken: frozenset[str] = frozenset()) -> Iterator[Problem]:
+def check(document: Document, source: Source, tree: Tree, broken: frozenset[str] = frozenset()) -> Iterator[Diagnostic]:
     """All problems between the parts. ``broken`` names sections that lack something: nothing is said to miss there."""
     yield from check_version_keys(document, source, tree)
     for label, cuda in document.cuda.items():

@@ -9,7 +9,7 @@ from fatwheel.declaration.checks.fields import check_fields
 from fatwheel.declaration.model import Channel, Document
 from fatwheel.declaration.source import Path, Source
 from fatwheel.declaration.templates import TAG_FIELDS, fields
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 from fatwheel.records.files import SIZE_LIMIT
 
 # GitHub refuses an asset of this size in bytes or more.
@@ -24,7 +24,7 @@ def declared(document: Document) -> list[tuple[str, Channel]]:
     return [(name, channel) for name, channel in named if channel is not None]
 
 
-def check_channels(document: Document, source: Source) -> Iterator[Problem]:
+def check_channels(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Each channel's tag, and two channels that would write the same files."""
     for name, channel in declared(document):
         path: Path = ("channels", name)
@@ -44,7 +44,7 @@ def check_channels(document: Document, source: Source) -> Iterator[Problem]:
             yield source.problem((*path, "repository"), what, "remove it: they travel as workflow artifacts")
 
 
-def check_size(document: Document, source: Source) -> Iterator[Problem]:
+def check_size(document: Document, source: Source) -> Iterator[Diagnostic]:
     """A limit that GitHub does not have, and wheels over it with nowhere to go."""
     size = document.size
     if size.over == "elsewhere" and not size.elsewhere:

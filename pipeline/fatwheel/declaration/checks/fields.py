@@ -8,12 +8,12 @@ from fatwheel.declaration.model import Document, Package
 from fatwheel.declaration.source import Path, Source
 from fatwheel.declaration.structure import suggest
 from fatwheel.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, SMOKE_FIELDS, fields
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 _NONE = "no field can stand here: per holds no axis that gives one"
 
 
-def check_fields(source: Source, path: Path, template: str, allowed: set[str] | frozenset[str]) -> Iterator[Problem]:
+def check_fields(source: Source, path: Path, template: str, allowed: set[str] | frozenset[str]) -> Iterator[Diagnostic]:
     """Unknown names, and braces that are alone."""
     for name in dict.fromkeys(fields(template)):
         if name in ("{", "}"):
@@ -22,7 +22,7 @@ def check_fields(source: Source, path: Path, template: str, allowed: set[str] | 
             yield source.problem(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)) or _NONE)
 
 
-def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Problem]:
+def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Diagnostic]:
     """Every template of a package."""
     axes = {*(a for a in package.per if a in document.axes)}
     named = axes | {f"{a}_nodot" for a in axes}

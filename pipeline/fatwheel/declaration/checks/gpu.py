@@ -10,34 +10,34 @@ from fatwheel.declaration.lists import items
 from fatwheel.declaration.model import Cuda, Document
 from fatwheel.declaration.source import Path, Source
 from fatwheel.declaration.structure import suggest
-from fatwheel.errors import Problem, UsageError
+from fatwheel.errors import Diagnostic, UsageError
 from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, parse_target, render, toolkit
 
 _COMPRESS_SINCE = (12, 8)  # nvcc knows --compress-mode from CUDA 12.8
 
 
-def at_target(source: Source, path: Path, target: Target, what: str, remedy: str | None) -> Problem:
+def at_target(source: Source, path: Path, target: Target, what: str, help: str | None) -> Diagnostic:
     """A problem at one target of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         try:
             if parse_target(text) == target:
-                return source.problem((*path, *below), what, remedy, part=part)
+                return source.problem((*path, *below), what, help, part=part)
         except (UsageError, TypeError):
             continue
-    return source.problem(path, what, remedy)
+    return source.problem(path, what, help)
 
 
-def at_capability(source: Source, path: Path, capability: Capability, what: str, remedy: str) -> Problem:
+def at_capability(source: Source, path: Path, capability: Capability, what: str, help: str) -> Diagnostic:
     """A problem at one capability of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         if text == str(capability):
-            return source.problem((*path, *below), what, remedy, part=part)
-    return source.problem(path, what, remedy)
+            return source.problem((*path, *below), what, help, part=part)
+    return source.problem(path, what, help)
 
 
-def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Problem]:
+def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
     """What a toolkit cannot compile, and options that it does not know."""
     path: Path = ("cuda", label)
     table = toolkit(cuda.toolkit)
@@ -59,7 +59,7 @@ def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Problem]:
             yield source.problem((*path, "image", arch), what, f"add targets for {arch}, or remove it", key=True)
 
 
-def check_labels(document: Document, source: Source) -> Iterator[Problem]:
+def check_labels(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Labels that pip and uv would rank against their toolkits: they compare as text, so cu9 > cu130."""
     for (first, one), (second, other) in combinations(document.cuda.items(), 2):
         older, newer = (
@@ -75,7 +75,7 @@ def check_labels(document: Document, source: Source) -> Iterator[Problem]:
             )
 
 
-def check_families(document: Document, source: Source) -> Iterator[Problem]:
+def check_families(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Majors in one family each, known ones; bases that are not native and that every toolkit compiles."""
     owner: dict[int, str] = {}
     known = sorted({c.major for c in KNOWN_CAPABILITIES})
@@ -103,7 +103,7 @@ def check_families(document: Document, source: Source) -> Iterator[Problem]:
                     )
 
 
-def check_runners(document: Document, source: Source) -> Iterator[Problem]:
+def check_runners(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Runners for families, providers or fat wheels that are not there."""
     names = list(document.families)
     layouts = {package.layout for package in document.packages}

@@ -14,7 +14,7 @@ from fatwheel.declaration.source import Path, Source
 from fatwheel.declaration.structure import suggest
 from fatwheel.declaration.templates import COMMAND_FIELDS, NAME_FIELDS
 from fatwheel.declaration.tree import Tree
-from fatwheel.errors import Problem, UsageError
+from fatwheel.errors import Diagnostic, UsageError
 from fatwheel.targets import Target, render, toolkit
 
 # An axis may be called python: in commands, {python} is then the interpreter of that version.
@@ -23,7 +23,7 @@ _RESERVED: frozenset[str] = (COMMAND_FIELDS | NAME_FIELDS | {"target"}) - {"pyth
 _MANY = 10_000  # cells of one package; GitHub takes 256 jobs in one matrix
 
 
-def check_axes(document: Document, source: Source, broken: frozenset[str]) -> Iterator[Problem]:
+def check_axes(document: Document, source: Source, broken: frozenset[str]) -> Iterator[Diagnostic]:
     """Further axes: their names, their values, and whether anything is built over them."""
     for name, values in document.axes.items():
         if name in _RESERVED:
@@ -35,11 +35,11 @@ def check_axes(document: Document, source: Source, broken: frozenset[str]) -> It
             if value in values[:place]:
                 yield source.problem(("axes", name, place), f"'{value}' is here twice", "remove one of them")
         if "packages" not in broken and not any(name in package.per for package in document.packages):
-            remedy = f"add {name} to a per, or remove it"
-            yield source.problem(("axes", name), f"no package is built per {name}", remedy, key=True)
+            help = f"add {name} to a per, or remove it"
+            yield source.problem(("axes", name), f"no package is built per {name}", help, key=True)
 
 
-def check_set(document: Document, source: Source) -> Iterator[Problem]:
+def check_set(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Names that are one, and packages that need others of the set: those must be published before them."""
     order: dict[str, int] = {}
     for place, package in enumerate(document.packages):
@@ -66,7 +66,7 @@ def check_set(document: Document, source: Source) -> Iterator[Problem]:
 
 def check_package(
     document: Document, package: Package, path: Path, *, source: Source, tree: Tree, broken: frozenset[str]
-) -> Iterator[Problem]:
+) -> Iterator[Diagnostic]:
     """One package: its axes, its origin, its templates, and whether its variable can say every target."""
     yield from _per(document, package, path, source, broken)
     yield from _many(document, package, path, source)
@@ -81,13 +81,15 @@ def check_package(
     if "cuda" in package.per:
         yield from _expressible(document, package, source, broken)
     if package.publish == "pypi" and package.local:
-        remedy = 'write local: "", or publish: store'
-        yield source.problem((*path, "local"), "PyPI takes no wheel with a local label", remedy)
+        help = 'write local: "", or publish: store'
+        yield source.problem((*path, "local"), "PyPI takes no wheel with a local label", help)
     if package.build.kind == "sdist" and package.per:
         yield source.problem((*path, "per"), "an sdist is one file for every machine", "write per: []")
 
 
-def _per(document: Document, package: Package, path: Path, source: Source, broken: frozenset[str]) -> Iterator[Problem]:
+def _per(
+    document: Document, package: Package, path: Path, source: Source, broken: frozenset[str]
+) -> Iterator[Diagnostic]:
     known = ["cuda", "arch", *document.axes]
     for place, axis in enumerate(package.per):
         if axis in ("family", "target"):
@@ -107,11 +109,11 @@ def _per(document: Document, package: Package, path: Path, source: Source, broke
         and not document.runners.build
         and not {"cuda", "runners"} & broken
     ):
-        remedy = "add runners.build with a label for each"
-        yield source.problem((*path, "per"), "no CPU architecture is declared", remedy)
+        help = "add runners.build with a label for each"
+        yield source.problem((*path, "per"), "no CPU architecture is declared", help)
 
 
-def _many(document: Document, package: Package, path: Path, source: Source) -> Iterator[Problem]:
+def _many(document: Document, package: Package, path: Path, source: Source) -> Iterator[Diagnostic]:
     """Axes whose product nobody means: it would be long in the making, and no matrix of jobs takes it."""
     count = math.prod(len(values) for name, values in document.axes.items() if name in package.per)
     if "cuda" in package.per:
@@ -123,7 +125,7 @@ def _many(document: Document, package: Package, path: Path, source: Source) -> I
 
 def _layout(
     document: Document, package: Package, path: Path, source: Source, broken: frozenset[str]
-) -> Iterator[Problem]:
+) -> Iterator[Diagnostic]:
     has_cuda, has_arch = "cuda" in package.per, "arch" in package.per
     if has_cuda and not package.layout and not source.written(*path, "layout"):
         yield source.problem(path, "a CUDA package needs a layout", "add layout: family, provider or fat")
@@ -139,7 +141,7 @@ def _layout(
         yield source.problem((*path, "manylinux"), "manylinux needs arch in per", "add arch to per, or remove it")
 
 
-def _origin(package: Package, path: Path, source: Source, tree: Tree) -> Iterator[Problem]:
+def _origin(package: Package, path: Path, source: Source, tree: Tree) -> Iterator[Diagnostic]:
     given = [kind for kind in ("checkout", "index", "git") if getattr(package.source, kind) is not None]
     here: Path = (*path, "source")
     if len(given) != 1:
@@ -153,8 +155,8 @@ def _origin(package: Package, path: Path, source: Source, tree: Tree) -> Iterato
         what = f"'{package.source.index}' leaves the version open"
         yield source.problem((*here, "index"), what, "write NAME==VERSION, so that a plan needs no index")
     if package.source.checkout and not tree.is_folder(package.source.checkout):
-        remedy = "its path starts from the folder of this file"
-        yield source.problem((*here, "checkout"), f"there is no folder {package.source.checkout}", remedy)
+        help = "its path starts from the folder of this file"
+        yield source.problem((*here, "checkout"), f"there is no folder {package.source.checkout}", help)
 
 
 def _literal(requirement: str) -> bool:
@@ -164,7 +166,7 @@ def _literal(requirement: str) -> bool:
     return len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and "*" not in specifiers[0].version
 
 
-def _expressible(document: Document, package: Package, source: Source, broken: frozenset[str]) -> Iterator[Problem]:
+def _expressible(document: Document, package: Package, source: Source, broken: frozenset[str]) -> Iterator[Diagnostic]:
     """Targets that no family holds, or that the package's own variable or layout cannot say."""
     by_family = package.layout == "family" and document.families and "families" not in broken
     held = {major for family in document.families.values() for major in family.majors}
@@ -183,11 +185,11 @@ def _expressible(document: Document, package: Package, source: Source, broken: f
             if where[0] == "cuda" and not toolkit(document.cuda[where[1]].toolkit).compiles(target):
                 continue
             if by_family and target.major not in held and where[0] == "cuda":
-                remedy = f"add major {target.major} to a family, or leave {target} out"
-                yield at_target(source, where, target, f"{spoken}: {target} belongs to no family", remedy)
+                help = f"add major {target.major} to a family, or leave {target} out"
+                yield at_target(source, where, target, f"{spoken}: {target} belongs to no family", help)
             for error in _refusals(target, package):
                 what = f"{spoken}, for {package.name}: {error.what}"
-                yield at_target(source, where, target, what, error.remedy)
+                yield at_target(source, where, target, what, error.help)
 
 
 def _refusals(target: Target, package: Package) -> Iterator[UsageError]:
@@ -202,5 +204,5 @@ def _refusals(target: Target, package: Package) -> Iterator[UsageError]:
     if package.build.suffix_from and target.major >= package.build.suffix_from and not target.suffix:
         yield UsageError(
             f"{target} has no suffix, and the sources need one from major {package.build.suffix_from} on",
-            remedy="write the a or f that is meant",
+            help="write the a or f that is meant",
         )

@@ -9,10 +9,10 @@ from packaging.version import Version
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.source import Source
 from fatwheel.declaration.tree import Tree
-from fatwheel.errors import Problem
+from fatwheel.errors import Diagnostic
 
 
-def check_version_keys(document: Document, source: Source, tree: Tree) -> Iterator[Problem]:
+def check_version_keys(document: Document, source: Source, tree: Tree) -> Iterator[Diagnostic]:
     """Exactly one of version and version_file, and the file is there."""
     has_version, has_file = document.version is not None, document.version_file is not None
     if has_version and has_file:
@@ -20,11 +20,11 @@ def check_version_keys(document: Document, source: Source, tree: Tree) -> Iterat
     elif not has_version and not has_file and not source.written("version") and not source.written("version_file"):
         yield source.problem((), "'version' is missing", 'add version: "1.0", or version_file: version.txt')
     if document.version_file and not tree.is_file(document.version_file):
-        remedy = "its path starts from the folder of this file"
-        yield source.problem(("version_file",), f"there is no file {document.version_file}", remedy)
+        help = "its path starts from the folder of this file"
+        yield source.problem(("version_file",), f"there is no file {document.version_file}", help)
 
 
-def check_versions(document: Document, version: str, source: Source) -> Iterator[Problem]:
+def check_versions(document: Document, version: str, source: Source) -> Iterator[Diagnostic]:
     """Nightlies (NEXT.devDATE) must come after the last release, so NEXT must too, and be no .dev itself."""
     if document.next_version is None:
         return

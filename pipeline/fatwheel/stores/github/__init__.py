@@ -25,7 +25,7 @@ def open_github(
     A token in the repository's own variable (`token_variable`) goes before these.
     """
     if not is_repository(repository):
-        raise UsageError(f"{repository!r} is no repository", where="--store", remedy="write github:OWNER/REPO")
+        raise UsageError(f"{repository!r} is no repository", where="--store", help="write github:OWNER/REPO")
     api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
     token = token_for(repository, environment)
     return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))

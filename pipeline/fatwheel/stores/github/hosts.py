@@ -27,12 +27,12 @@ def check_api(url: str) -> str:
     odd = parts is None or "@" in parts.netloc or parts.query or parts.fragment
     if parts is None or odd or parts.scheme not in {"http", "https"} or not parts.hostname:
         shown = "it" if "@" in url else repr(url)  # what stands before an @ may be a password
-        raise UsageError(f"{shown} is no API URL", where="GITHUB_API_URL", remedy="as in https://HOST/api/v3")
+        raise UsageError(f"{shown} is no API URL", where="GITHUB_API_URL", help="as in https://HOST/api/v3")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise UsageError(
             f"{url} is plain http: a token sent there can be read by others",
             where="GITHUB_API_URL",
-            remedy="use https; plain http is for this machine itself only",
+            help="use https; plain http is for this machine itself only",
         )
     return url.rstrip("/") + "/"
 
@@ -61,7 +61,7 @@ def check_token(token: str | None) -> str | None:
     token = (token or "").strip()
     if not re.fullmatch(r"[!-~]*", token):
         raise UsageError(
-            "it holds characters that no token has", where="GITHUB_TOKEN", remedy="look for spaces, quotes or line ends"
+            "it holds characters that no token has", where="GITHUB_TOKEN", help="look for spaces, quotes or line ends"
         )
     return token or None
 

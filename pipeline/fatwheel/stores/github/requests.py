@@ -176,8 +176,8 @@ class Requests:
         if isinstance(cause, StoreFailure):
             return cause
         if "CERTIFICATE_VERIFY_FAILED" in str(cause):
-            remedy = "if the server has a certificate of its own, set SSL_CERT_FILE"
-            return StoreFailure(_transport(cause), FailureKind.RELEASE, where=self._host, remedy=remedy)
+            help = "if the server has a certificate of its own, set SSL_CERT_FILE"
+            return StoreFailure(_transport(cause), FailureKind.RELEASE, where=self._host, help=help)
         nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
         kind = FailureKind.TRANSIENT if nothing else FailureKind.AMBIGUOUS
         return StoreFailure(_transport(cause), kind, answered=False, where=self._host)

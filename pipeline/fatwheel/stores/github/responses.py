@@ -25,11 +25,9 @@ def failure(status: int, headers: Mapping[str, str], text: str, *, now: float, s
     if status == 429 or (status == 403 and (wait is not None or _LIMITS.search(said))):
         return StoreFailure(what, FailureKind.LIMITED, wait=wait)
     if status == 401:
-        return StoreFailure(
-            what, FailureKind.RELEASE, remedy="GITHUB_TOKEN is missing, wrong or expired: get a new one"
-        )
+        return StoreFailure(what, FailureKind.RELEASE, help="GITHUB_TOKEN is missing, wrong or expired: get a new one")
     if status == 403:
-        return StoreFailure(what, FailureKind.RELEASE, remedy="the token needs `contents: write` in this repository")
+        return StoreFailure(what, FailureKind.RELEASE, help="the token needs `contents: write` in this repository")
     if status == 404:
         return StoreFailure(what, FailureKind.GONE)
     if status == 422:

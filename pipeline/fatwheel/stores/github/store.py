@@ -43,7 +43,7 @@ class GitHubStore:
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:
         """Refuse now what would be refused later; what cannot be learnt is a note."""
         if not self.requests.token:
-            raise StoreFailure("there is no token", FailureKind.RELEASE, remedy="set GITHUB_TOKEN")
+            raise StoreFailure("there is no token", FailureKind.RELEASE, help="set GITHUB_TOKEN")
         try:
             about = self.requests.document(self._base)
         except StoreFailure as problem:
@@ -51,7 +51,7 @@ class GitHubStore:
                 raise StoreFailure(
                     "no such repository, or the token may not see it",
                     FailureKind.RELEASE,
-                    remedy="look at the token's scope",
+                    help="look at the token's scope",
                 ) from problem
             raise
         notes = []
@@ -62,7 +62,7 @@ class GitHubStore:
             raise StoreFailure(
                 "the token may not write here",
                 FailureKind.RELEASE,
-                remedy="it needs `contents: write` in this repository",
+                help="it needs `contents: write` in this repository",
             )
         if may is None:
             notes.append("whether the token may write cannot be seen beforehand")
@@ -70,7 +70,7 @@ class GitHubStore:
             raise StoreFailure(
                 f"the tag {tag} is of commit {there[:12]}, not {commit[:12]}",
                 FailureKind.RELEASE,
-                remedy="release from the tag's commit, or use another tag",
+                help="release from the tag's commit, or use another tag",
             )
         if self._immutable():
             notes.append("the release becomes immutable when it is published: what is missing then cannot be added")

@@ -26,7 +26,7 @@ def token_for(repository: str, environment: Mapping[str, str]) -> str | None:
         if token is None:
             raise UsageError(
                 f"there is no token for {repository}: {own} is empty", where=own,
-                remedy="set the secret that matrix.yaml names for it, in the repository or in the job's environment",
+                help="set the secret that matrix.yaml names for it, in the repository or in the job's environment",
             )  # fmt: skip
         return token
     return check_token(environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"))

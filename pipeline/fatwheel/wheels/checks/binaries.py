@@ -87,8 +87,8 @@ def _glibc(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
     musl = [platform for platform in platforms if platform.startswith("musllinux")]
     needs = f"it needs glibc {need[0]}.{need[1]}"
     if floors and need > min(floors)[0]:
-        remedy = f"build it on an older system, or tag it manylinux_{need[0]}_{need[1]}"
-        yield error("glibc-floor", f"{needs}, but the tag {min(floors)[1]} promises less", remedy, name)
+        help = f"build it on an older system, or tag it manylinux_{need[0]}_{need[1]}"
+        yield error("glibc-floor", f"{needs}, but the tag {min(floors)[1]} promises less", help, name)
     elif musl:
         yield error("glibc-floor", f"{needs}, but the tag {musl[0]} promises musl", "build it with musl", name)
 
@@ -144,5 +144,5 @@ def _driver(name: str, headers: Elf | None) -> Iterator[Finding]:
     names = {name.rpartition("/")[2], (headers and headers.soname) or ""}
     found = sorted(one for one in names if _DRIVER.fullmatch(one))
     if found:
-        remedy = "leave it out (auditwheel repair --exclude 'libcuda.so*'): it belongs to the user's driver"
-        yield error("driver-bundled", f"it is the driver's own library {found[0]}", remedy, name)
+        help = "leave it out (auditwheel repair --exclude 'libcuda.so*'): it belongs to the user's driver"
+        yield error("driver-bundled", f"it is the driver's own library {found[0]}", help, name)

@@ -58,8 +58,8 @@ def _whole(targets: Iterable[str], held: Mapping[Code, Mapping[str, int]], *, pa
         modules = held[target, kind]
         shown = ", ".join(sorted(modules)[:3]) + (f" and {len(modules) - 3} more" if len(modules) > 3 else "")
         what = f"{kind} for {target} that was not asked for: {sum(modules.values())} bytes in {shown}"
-        remedy = "declare the target, or see that no module, device link or static library brings it in"
-        yield error("target-stray", what, remedy)
+        help = "declare the target, or see that no module, device link or static library brings it in"
+        yield error("target-stray", what, help)
 
 
 def _modules(expected: Mapping[str, tuple[str, ...]], modules: list[Contents]) -> Iterator[Finding]:
@@ -87,11 +87,11 @@ def _modules(expected: Mapping[str, tuple[str, ...]], modules: list[Contents]) -
 
 def _module(member: str, wanted: set[Code], held: set[Code]) -> Iterator[Finding]:
     for target, kind in sorted(wanted - held):
-        remedy = "see that its compile and device-link flags name the target"
-        yield error("module-target-missing", f"no {kind} for {target}", remedy, member)
+        help = "see that its compile and device-link flags name the target"
+        yield error("module-target-missing", f"no {kind} for {target}", help, member)
     for target, kind in sorted(held - wanted):
-        remedy = "see its own flags, and those of its device link"
-        yield error("module-target-stray", f"{kind} for {target}, which it was not built for", remedy, member)
+        help = "see its own flags, and those of its device link"
+        yield error("module-target-stray", f"{kind} for {target}, which it was not built for", help, member)
 
 
 def match_module(name: str, members: Iterable[str]) -> list[str]:

@@ -23,8 +23,8 @@ def check_members(subject: Subject) -> Iterator[Finding]:
     yield from _data_folders(subject)
     for one in subject.contents.values():
         if one.fault:
-            remedy = "build the library again" if one.sha256 else "build or fetch the wheel again"
-            yield error(one.fault.kind, one.fault.what, remedy, one.member.name)
+            help = "build the library again" if one.sha256 else "build or fetch the wheel again"
+            yield error(one.fault.kind, one.fault.what, help, one.member.name)
 
 
 def _name(member: Member) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ def check_name(text: str, expected: Expected) -> Iterator[Finding]:
     try:
         WheelName.parse(text)
     except UsageError as problem:
-        yield error("wheel-name", problem.what, problem.remedy or "rename it")
+        yield error("wheel-name", problem.what, problem.help or "rename it")
     if expected.wheel and expected.wheel != text:
         yield error("wheel-name", f"'{text}' is not '{expected.wheel}'", "build it under the name that its cell says")
 

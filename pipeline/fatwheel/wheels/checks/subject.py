@@ -87,11 +87,11 @@ def _stamp(data: bytes) -> EmbeddedMetadata | None:
         return None
 
 
-def error(kind: FindingKind, what: str, remedy: str, member: str | None = None) -> Finding:
+def error(kind: FindingKind, what: str, help: str, member: str | None = None) -> Finding:
     """What forbids a release."""
-    return Finding(kind=kind, severity="error", member=member, what=what, remedy=remedy)
+    return Finding(kind=kind, severity="error", member=member, what=what, help=help)
 
 
-def warning(kind: FindingKind, what: str, remedy: str, member: str | None = None) -> Finding:
+def warning(kind: FindingKind, what: str, help: str, member: str | None = None) -> Finding:
     """What a person should look at."""
-    return Finding(kind=kind, severity="warning", member=member, what=what, remedy=remedy)
+    return Finding(kind=kind, severity="warning", member=member, what=what, help=help)

@@ -83,7 +83,7 @@ def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses:
     if wrong:
         raise UsageError(
             f"metadata of {distribution} that cannot be written: {'; '.join(wrong)}",
-            remedy="use the fields of core metadata 2.4: summary, requires_python, requires_dist ...",
+            help="use the fields of core metadata 2.4: summary, requires_python, requires_dist ...",
         )
     return data
 

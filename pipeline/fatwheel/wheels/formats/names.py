@@ -33,7 +33,7 @@ class WheelName:
         except ValueError as error:  # also what Python says of a number without end
             raise UsageError(
                 f"'{text}' is not the file name of a wheel ({error})",
-                remedy="name it {distribution}-{version}-{python}-{abi}-{platform}.whl, '+' before a local version",
+                help="name it {distribution}-{version}-{python}-{abi}-{platform}.whl, '+' before a local version",
             ) from None
         return cls(text, distribution, version, build, tags)
 
@@ -45,15 +45,15 @@ class WheelName:
         """
         if len(tags.split("-")) != 3 or not all(tags.split("-")):
             raise UsageError(
-                f"'{tags}' is not a set of wheel tags", remedy="write it like cp39-abi3-manylinux_2_28_x86_64"
+                f"'{tags}' is not a set of wheel tags", help="write it like cp39-abi3-manylinux_2_28_x86_64"
             )
         if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", distribution):
             raise UsageError(
-                f"'{distribution}' is not the name of a distribution", remedy="use letters, digits, '-', '_', '.'"
+                f"'{distribution}' is not the name of a distribution", help="use letters, digits, '-', '_', '.'"
             )
         normal = version_of(version)
         if normal is None:
-            raise UsageError(f"'{version}' is not a version", remedy="write it like 0.6.13+cu130.sm12x")
+            raise UsageError(f"'{version}' is not a version", help="write it like 0.6.13+cu130.sm12x")
         return cls.parse(f"{escaped(distribution)}-{normal}-{tags}.whl")
 
     @property

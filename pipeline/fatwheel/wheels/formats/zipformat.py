@@ -33,7 +33,7 @@ def when(environment: Mapping[str, str] = os.environ) -> When:
     """The date of every member: ``SOURCE_DATE_EPOCH`` (seconds), else 1980-01-01. Raises `UsageError` for no number."""
     text = environment.get("SOURCE_DATE_EPOCH") or str(_EPOCH)
     if not re.fullmatch(r"\s*[0-9]{1,99}\s*", text):
-        raise UsageError(f"SOURCE_DATE_EPOCH is '{text}', which is no number of seconds", remedy="unset it or mend it")
+        raise UsageError(f"SOURCE_DATE_EPOCH is '{text}', which is no number of seconds", help="unset it or mend it")
     year, month, day, hour, minute, second, *_ = time.gmtime(min(max(int(text), _EPOCH), _LAST))
     return When((year - 1980) << 9 | month << 5 | day, hour << 11 | minute << 5 | second // 2)
 

@@ -39,7 +39,7 @@ def tool() -> str:
 def check_level(level: int) -> None:
     """Raise `UsageError` unless ``level`` is 0 (store) to `HIGHEST_LEVEL`."""
     if not 0 <= level <= HIGHEST_LEVEL:
-        raise UsageError(f"compression level {level} does not exist", remedy=f"choose 0 (store) to {HIGHEST_LEVEL}")
+        raise UsageError(f"compression level {level} does not exist", help=f"choose 0 (store) to {HIGHEST_LEVEL}")
 
 
 def compress(data: Buffer, level: int) -> Buffer:

@@ -72,9 +72,9 @@ class Requests:
         """Let go of the connections."""
         self._client.close()
 
-    def failure(self, what: str, remedy: str = DOWNLOAD) -> RemoteFailure:
+    def failure(self, what: str, help: str = DOWNLOAD) -> RemoteFailure:
         """A failure to raise."""
-        return RemoteFailure(what, where=self.where, remedy=remedy)
+        return RemoteFailure(what, where=self.where, help=help)
 
     @contextmanager
     def get(self, span: str, condition: str = "") -> Iterator[httpx.Response]:
@@ -104,8 +104,8 @@ class Requests:
             raise self.failure(f"no URL ({error})", "look at the URL") from None
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                remedy = "if the server has a certificate of its own, set SSL_CERT_FILE"
-                raise self.failure(f"its certificate is not trusted ({error})", remedy) from None
+                help = "if the server has a certificate of its own, set SSL_CERT_FILE"
+                raise self.failure(f"its certificate is not trusted ({error})", help) from None
             raise _TransientError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from None
         raise self.failure(f"redirected more than {_REDIRECTS} times", "look at the URL")
 
@@ -203,7 +203,7 @@ def split(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:
         where = repr(url.partition("?")[0].rpartition("@")[2])
-        raise UsageError("this is no URL", where=where, remedy="give the URL of a file") from None
+        raise UsageError("this is no URL", where=where, help="give the URL of a file") from None
 
 
 def shown(url: str) -> str:

@@ -45,7 +45,7 @@ def name_at(url: str) -> str:
     """The last part of a URL's path, decoded: ``demo-1.0+cu130-py3-none-any.whl``. Raises `UsageError`."""
     name = unquote(split(url).path.rpartition("/")[2])
     if not name or not name.isprintable():
-        raise UsageError("no file is named at the end of its path", where=shown(url), remedy="give the URL of a file")
+        raise UsageError("no file is named at the end of its path", where=shown(url), help="give the URL of a file")
     return name
 
 

@@ -98,13 +98,13 @@ def open_file(path: Path) -> BinaryIO:
     try:
         file = path.open("rb")
     except OSError as error:
-        remedy = None
+        help = None
         if isinstance(error, FileNotFoundError):
-            remedy = "no file fits: build or download it first" if set("*?[") & set(str(path)) else "see its spelling"
-        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path), remedy=remedy) from None
+            help = "no file fits: build or download it first" if set("*?[") & set(str(path)) else "see its spelling"
+        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path), help=help) from None
     if not file.seekable():
         file.close()
-        raise UsageError("a pipe, which cannot be read by position", where=str(path), remedy="write it to a file first")
+        raise UsageError("a pipe, which cannot be read by position", where=str(path), help="write it to a file first")
     return file
 
 

@@ -51,7 +51,7 @@ def pack(
         _check_stamp(stamp, name)
     body = [of_file(member, path) for member, path in _files(tree)]
     if not body and not empty:
-        raise UsageError("nothing to pack", where=str(tree), remedy="have the build command fill this folder")
+        raise UsageError("nothing to pack", where=str(tree), help="have the build command fill this folder")
     info: dict[str, Item] = {}
     files = _license_files(licenses)
     for file, path in files.items():
@@ -90,7 +90,7 @@ def stamp_wheel(
         contents = examine(archive, members, digests=True)
         broken = [f"{one.member.name}: {one.fault.what}" for one in contents if one.fault and not one.sha256]
         if broken:
-            raise VerificationError("\n  ".join(broken), where=wheel.name, remedy="build it again")
+            raise VerificationError("\n  ".join(broken), where=wheel.name, help="build it again")
         items: list[Item | Copied] = [Copied(archive, one.member, one.sha256) for one in contents]
         items.append(of_bytes(f"{folder}/{STAMP}", stamp.to_json().encode()))
         items += [of_bytes(name, data) for name, data in (replaced or {}).items()]
@@ -121,7 +121,7 @@ def _files(tree: Path) -> list[tuple[str, Path]]:
         raise UsageError(
             f"the tree holds what a wheel cannot: {', '.join(sorted(wrong))}",
             where=str(tree),
-            remedy="have the build command leave plain files only, laid out as in site-packages",
+            help="have the build command leave plain files only, laid out as in site-packages",
         )
     return sorted(found)
 
@@ -150,7 +150,7 @@ def _unfit(member: str, path: Path) -> str | None:
 def _license_files(licenses: Sequence[Path]) -> dict[str, Path]:
     files = {path.name: path for path in licenses}
     if len(files) < len(licenses):
-        raise UsageError("two licence files have the same name", remedy="rename one")
+        raise UsageError("two licence files have the same name", help="rename one")
     missing = [str(path) for path in licenses if not path.is_file()]
     if missing:
         raise UsageError(f"no such licence file: {', '.join(missing)}")

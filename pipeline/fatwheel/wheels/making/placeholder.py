@@ -63,7 +63,7 @@ def placeholder(
     raise UsageError(
         f"a placeholder of {size} bytes cannot be made",
         where=wheel_name,
-        remedy=f"ask for at least {least} bytes",
+        help=f"ask for at least {least} bytes",
     )
 
 

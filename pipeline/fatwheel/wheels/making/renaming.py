@@ -59,12 +59,12 @@ def with_version(name: WheelName, version: str | None, label: str | None) -> Whe
     try:
         wanted = Version(version) if version is not None else name.version
         if label is not None and version is not None and wanted.local:
-            raise UsageError(f"'{version}' has a label, and --label gives another", remedy="give one of them")
+            raise UsageError(f"'{version}' has a label, and --label gives another", help="give one of them")
         if label is not None:
             wanted = Version(f"{wanted.public}+{label}" if label else wanted.public)
     except (InvalidVersion, ValueError):
         said = version if label is None else f"{version or name.version.public}+{label}"
-        raise UsageError(f"'{said}' is not a version", remedy="write it like 0.6.13+cu130.sm12x") from None
+        raise UsageError(f"'{said}' is not a version", help="write it like 0.6.13+cu130.sm12x") from None
     parts = name.text.split("-")
     return name if wanted == name.version else WheelName.parse("-".join([parts[0], str(wanted), *parts[2:]]))
 
@@ -72,7 +72,7 @@ def with_version(name: WheelName, version: str | None, label: str | None) -> Whe
 def with_platform(name: WheelName, platform: str) -> WheelName:
     """The same wheel's name with other platform tags, joined by dots. Raises `UsageError` for what is none."""
     if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)*", platform):
-        raise UsageError(f"'{platform}' is not a platform tag", remedy="write it like manylinux_2_28_x86_64")
+        raise UsageError(f"'{platform}' is not a platform tag", help="write it like manylinux_2_28_x86_64")
     return WheelName.parse(f"{name.text.removesuffix('.whl').rpartition('-')[0]}-{platform}.whl")
 
 
@@ -89,7 +89,7 @@ def metadata_as(archive: Archive, distribution: str, version: str) -> bytes:
     """METADATA with this name and version, and every other byte as it was. Raises `VerificationError`."""
     member = archive.by_name.get(f"{archive.dist_info}/METADATA")
     if member is None:
-        raise VerificationError("it has no METADATA", where=archive.name, remedy="build it again")
+        raise VerificationError("it has no METADATA", where=archive.name, help="build it again")
     data = archive.read(member)
     head, blank, body = data.partition(b"\r\n\r\n" if b"\r\n\r\n" in data else b"\n\n")
     for field, value in (("Name", distribution), ("Version", version)):

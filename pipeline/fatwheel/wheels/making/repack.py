@@ -155,7 +155,7 @@ def _sound(archive: Archive, *, digests: bool) -> Subject:
         wrong += [f"it has no {file}" for file in needed if f"{subject.folder}/{file}" not in archive.by_name]
     if wrong:
         raise VerificationError(
-            "cannot be repacked:\n  " + "\n  ".join(wrong), where=archive.name, remedy="build or fetch it again"
+            "cannot be repacked:\n  " + "\n  ".join(wrong), where=archive.name, help="build or fetch it again"
         )
     return subject
 
@@ -183,7 +183,7 @@ def _left_out(before: _Before, globs: Iterable[str]) -> list[str]:
         wrong.append("nothing but its metadata would be left")
     if wrong:
         raise UsageError(
-            "\n  ".join(wrong), where=before.archive.name, remedy="`fatwheel inventory` or unzip -l shows names"
+            "\n  ".join(wrong), where=before.archive.name, help="`fatwheel inventory` or unzip -l shows names"
         )
     return sorted(found)
 
@@ -193,7 +193,7 @@ def _modules(before: _Before, kept: list[Member]) -> list[Contents]:
     contents = examine(before.archive, kept, digests=False)
     broken = [f"{one.member.name}: {one.fault.what}" for one in contents if one.fault]
     if broken:
-        raise VerificationError("\n  ".join(broken), where=before.archive.name, remedy="build or fetch it again")
+        raise VerificationError("\n  ".join(broken), where=before.archive.name, help="build or fetch it again")
     return [one for one in contents if one.is_module]
 
 
@@ -208,7 +208,7 @@ def _keep_promised_code(before: _Before, known: list[Contents], left_out: list[s
         raise UsageError(
             f"without {', '.join(left_out)} there is no {shown}, which its stamp promises",
             where=before.archive.name,
-            remedy="keep some of it, or split the wheel by family or target",
+            help="keep some of it, or split the wheel by family or target",
         )
 
 
@@ -242,7 +242,7 @@ def _rewritten(before: _Before, kept: list[Member], new: WheelName, stamps: Iter
     for glob in stamps:
         names = [one for one in kept if fnmatch.fnmatchcase(one.name, glob) and _is_text(before, one)]
         if not names:
-            raise UsageError(f"no text in the wheel fits '{glob}'", where=archive.name, remedy="mend --stamp")
+            raise UsageError(f"no text in the wheel fits '{glob}'", where=archive.name, help="mend --stamp")
         for member in names:
             old = archive.read(member)
             text = saying(old.decode("utf-8", "surrogateescape"), version).encode("utf-8", "surrogateescape")

@@ -80,7 +80,7 @@ def _read(wheel: Path) -> _Seen:
     with Archive.open(wheel) as archive:
         text = archive.by_name.get(f"{archive.dist_info}/METADATA")
         if text is None:
-            raise VerificationError("it has no METADATA", where=wheel.name, remedy="build it again")
+            raise VerificationError("it has no METADATA", where=wheel.name, help="build it again")
         metadata = read_headers(archive.read(text))
         info = f"{archive.dist_info}/"
         files = {n: (m.crc, m.size) for n, m in archive.by_name.items() if not n.startswith(info)}
@@ -93,7 +93,7 @@ def _read(wheel: Path) -> _Seen:
     if not _TARGET.fullmatch(said):
         raise UsageError(
             "nothing says which target it is for", where=wheel.name,
-            remedy="name its distribution like mykernels-sm90a, or have fatwheel build it with `layout: provider`",
+            help="name its distribution like mykernels-sm90a, or have fatwheel build it with `layout: provider`",
         )  # fmt: skip
     arches = {arch for platform in name.platforms if (arch := architecture(platform))}
     # A free-threaded Python has the version of the other one, and a marker tells them apart no more than that.
@@ -116,7 +116,7 @@ def _check(seen: list[_Seen], name: str, *, together: bool) -> None:
     if wrong:
         raise UsageError(
             "one shim cannot require all of them:\n  " + "\n  ".join(wrong),
-            remedy="give the providers of one version, one for each target, with folders of their own; wheels of "
+            help="give the providers of one version, one for each target, with folders of their own; wheels of "
             "several CPUs may come together",
         )
 

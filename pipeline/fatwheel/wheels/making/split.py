@@ -84,13 +84,13 @@ def split(
         reasons += _unrecorded(archive, name, every)
         if reasons:
             raise VerificationError(
-                "cannot be split:\n  " + "\n  ".join(reasons), where=wheel.name, remedy="build its parts apart"
+                "cannot be split:\n  " + "\n  ".join(reasons), where=wheel.name, help="build its parts apart"
             )
         for part in parts:
             _check_tags(name, part)
         chosen = [part for part in parts if only is None or fnmatch.fnmatchcase(part.cell, only)]
         if not chosen:
-            raise UsageError(f"no cell matches '{only}'", remedy=f"there are: {', '.join(p.cell for p in parts)}")
+            raise UsageError(f"no cell matches '{only}'", help=f"there are: {', '.join(p.cell for p in parts)}")
         for part in chosen:
             yield _written(archive, contents, part, out_dir, empty=empty, level=level)
 
@@ -105,19 +105,19 @@ def _refuse_redistributables(name: WheelName) -> None:
             "NVIDIA's own libraries are not split: their licence forbids changing them, and they keep device code "
             "outside fat binaries",
             where=name.text,
-            remedy="require the distribution as it is",
+            help="require the distribution as it is",
         )
 
 
 def _check_tags(name: WheelName, part: Part) -> None:
     wanted = WheelName.parse(part.wheel)
     if wanted.build != name.build:
-        raise UsageError("it has a build number", where=name.text, remedy="build it without one, as cells have none")
+        raise UsageError("it has a build number", where=name.text, help="build it without one, as cells have none")
     if wanted.tags != name.tags:
         raise UsageError(
             f"its tags are {name.tag_text}, and those of {part.cell} {wanted.tag_text}",
             where=name.text,
-            remedy="make `tag` and `manylinux` of the package what the wheel was built for",
+            help="make `tag` and `manylinux` of the package what the wheel was built for",
         )
 
 

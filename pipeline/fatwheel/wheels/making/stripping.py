@@ -57,7 +57,7 @@ def find_strip(architecture: str, environ: Mapping[str, str] = os.environ) -> st
         f"no program here strips libraries of {architecture}"
         if not wanted
         else f"STRIP is '{wanted}', which is not here",
-        remedy=f"install binutils (binutils-{architecture.replace('_', '-')}-linux-gnu) or llvm, or set STRIP",
+        help=f"install binutils (binutils-{architecture.replace('_', '-')}-linux-gnu) or llvm, or set STRIP",
     )
 
 
@@ -79,14 +79,14 @@ def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> 
         raise VerificationError(
             f"{Path(program).name} {answer.ended}\n  {answer.tail}",
             where=one.member.name,
-            remedy="repack without --strip-debug, or set STRIP to another strip",
+            help="repack without --strip-debug, or set STRIP to another strip",
         )
     with open_file(full) as before, open_file(bare) as after:
         if _device_code(FileSource(before)) != _device_code(FileSource(after)):
             raise VerificationError(
                 f"{Path(program).name} changed its device code",
                 where=one.member.name,
-                remedy="set STRIP to another strip",
+                help="set STRIP to another strip",
             )
     full.unlink()
     with open_file(bare) as file:
@@ -102,7 +102,7 @@ def _refuse_appendix(full: Path, one: Contents) -> None:
             raise UsageError(
                 f"{source.size - end} bytes are appended to it, which stripping would take away",
                 where=one.member.name,
-                remedy="repack without --strip-debug",
+                help="repack without --strip-debug",
             )
 
 

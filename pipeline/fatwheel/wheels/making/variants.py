@@ -73,7 +73,7 @@ def _source(path: Path) -> _Source:
     if stamp is None:
         raise UsageError(
             f"{path.name} does not say what GPUs it is for: it has no {STAMP}", where=str(path),
-            remedy="build it with fatwheel, or leave it out",
+            help="build it with fatwheel, or leave it out",
         )  # fmt: skip
     if stamp.cuda is None or not stamp.covers:
         return _Source(path, name, NULL, {})
@@ -108,13 +108,13 @@ def _write(source: _Source, stem: str, out_dir: Path) -> Path:
         folder = archive.dist_info
         if any(name.split("/")[0].endswith(".data") for name in archive.by_name):
             raise UsageError(
-                "a wheel with a .data folder becomes no variant", where=source.path.name, remedy="leave it out"
+                "a wheel with a .data folder becomes no variant", where=source.path.name, help="leave it out"
             )
         body = [member for member in archive.by_name.values() if not member.name.startswith(f"{folder}/")]
         contents = examine(archive, body, digests=True)
         broken = [one.fault.what for one in contents if one.fault and not one.sha256]
         if broken:
-            raise VerificationError("\n  ".join(broken), where=source.path.name, remedy="build it again")
+            raise VerificationError("\n  ".join(broken), where=source.path.name, help="build it again")
         items: list[Item | Copied] = [Copied(archive, one.member, one.sha256) for one in contents]
         texts = {
             name.removeprefix(f"{folder}/"): archive.read(member)

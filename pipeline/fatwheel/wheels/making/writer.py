@@ -73,7 +73,7 @@ def of_file(name: str, path: Path) -> Item:
                 left -= len(piece)
                 yield piece
         if left:
-            raise UsageError("changed while it was packed", where=str(path), remedy="pack when the build has ended")
+            raise UsageError("changed while it was packed", where=str(path), help="pack when the build has ended")
 
     return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
 
@@ -145,7 +145,7 @@ class _Body:
             row, sha256 = self._written(item, ready)
             if isinstance(item, Item) and item.promised not in ("", spelt(sha256)):
                 what = "its bytes are not those that RECORD has the digest of"
-                raise VerificationError(what, where=item.name, remedy="build or fetch the wheel again")
+                raise VerificationError(what, where=item.name, help="build or fetch the wheel again")
             self.rows.append(row)
             self.digests[row.name] = sha256
 

@@ -55,7 +55,7 @@ class Archive:
             raise
         except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
             raise Malformed(
-                f"not a readable zip archive ({error})", where=name, remedy="build or fetch it again"
+                f"not a readable zip archive ({error})", where=name, help="build or fetch it again"
             ) from None
         self._refuse_bombs()
         self._file: BinaryIO | None = None
@@ -86,15 +86,15 @@ class Archive:
         total = sum(member.size for member in self.members)
         if total > BOMB_TOTAL and total > BOMB_RATIO * self.source.size:
             what = f"{self.source.size} bytes that would grow to {total}"
-            raise Malformed(what, where=self.name, remedy="do not install it")
+            raise Malformed(what, where=self.name, help="do not install it")
         end = 0
         for member in sorted(self.members, key=lambda m: m.header):
             if member.header < end:
-                raise Malformed("members of the archive overlap", where=self.name, remedy="do not install it")
+                raise Malformed("members of the archive overlap", where=self.name, help="do not install it")
             end = member.header + _LOCAL.size + member.stored
         if end > self._directory:
             raise Malformed(
-                "members reach into the archive's directory", where=self.name, remedy="build or fetch it again"
+                "members reach into the archive's directory", where=self.name, help="build or fetch it again"
             )
 
     @cached_property

@@ -51,7 +51,7 @@ def of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
     found = list(contents)
     faults = [f"{one.member.name}: {one.fault.what}" for one in found if one.fault]
     if faults:
-        raise VerificationError("\n  ".join(faults), where=name, remedy="build or fetch it again")
+        raise VerificationError("\n  ".join(faults), where=name, help="build or fetch it again")
     modules = sorted((one for one in found if one.is_module), key=lambda one: one.member.name)
     return Inventory(
         wheel=name,
