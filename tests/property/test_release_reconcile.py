@@ -23,7 +23,7 @@ def stores(draw: st.DrawFn) -> list[RemoteAsset]:
     for place, name in enumerate(sorted(names)):
         content = expected_asset(name, draw(st.binary(min_size=1, max_size=3)))
         state = draw(st.sampled_from([UPLOADED, STARTER]))
-        digest = content.digest if state == UPLOADED else None
+        digest = content.sha256 if state == UPLOADED else None
         found.append(RemoteAsset(str(place), name, content.size, state, digest))
     return found
 
@@ -65,6 +65,6 @@ def test_doing_the_steps_brings_rest(wanted: list[ExpectedAsset], remote: list[R
         assert chosen.action is not Action.CONFLICT
         if chosen.action is not Action.KEEP:
             after.pop(one.temporary, None)
-            after[one.name] = RemoteAsset(f"new-{one.name}", one.name, one.size, UPLOADED, one.digest)
+            after[one.name] = RemoteAsset(f"new-{one.name}", one.name, one.size, UPLOADED, one.sha256)
     again = steps(wanted, list(after.values()), may=False)
     assert [chosen.action for chosen in again] == [Action.KEEP] * len(wanted)

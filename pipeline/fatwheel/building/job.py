@@ -25,6 +25,7 @@ from fatwheel.building.variables import command_fields, compression_flag, enviro
 from fatwheel.building.watchdog import SILENCE, Limits, Watchdog
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
+from fatwheel.digests import Digest
 from fatwheel.errors import BuildError, VerificationError
 from fatwheel.records.build import BuildRecord, Parallelism, Toolchain
 from fatwheel.records.embedded import EmbeddedMetadata
@@ -151,7 +152,7 @@ class Job:
         return BuildRecord(
             wheel=self.cell.wheel,
             bytes=0,
-            sha256="",
+            sha256=Digest.of(b""),
             cell=self.cell,
             engine=engine.name,
             image=engine.image,

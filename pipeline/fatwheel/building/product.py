@@ -13,7 +13,7 @@ from fatwheel.building.naming import named
 from fatwheel.building.postprocess import check_tools
 from fatwheel.building.restamp import restamp, restamped
 from fatwheel.declaration.model import Package
-from fatwheel.digests import file_digest
+from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.plan.requirements import filled
 from fatwheel.records.base import Record, write_atomically
@@ -242,14 +242,14 @@ def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes |
     record.write(own)
 
 
-def forget_smoke(wheel: Path, digest: str) -> None:
+def forget_smoke(wheel: Path, digest: Digest) -> None:
     """Remove the smoke record beside a wheel, unless it is of the bytes with this digest."""
     smoke = beside(wheel, SMOKE)
     if smoke.exists() and not _is_of(smoke, digest):
         smoke.unlink()
 
 
-def _is_of(smoke: Path, digest: str) -> bool:
+def _is_of(smoke: Path, digest: Digest) -> bool:
     try:
         return SmokeRecord.read(smoke).sha256 == digest
     except UsageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from pydantic import ValidationError
 
+from fatwheel.digests import Digest
 from fatwheel.errors import VerificationError
 from fatwheel.index.names import FileName
 from fatwheel.index.read_cache import IndexCache, WheelMetadata
@@ -81,25 +81,25 @@ class ReleaseAssets:
             proof=_proof(about.smoke) if about and about.smoke else None,
         )
 
-    def _digest(self, asset: RemoteAsset) -> str:
+    def _digest(self, asset: RemoteAsset) -> Digest:
         """sha256: the store's word, else the manifest's for a file of that size, else from reading it."""
         told = self.told.get(asset.name)
         if asset.digest is not None:
-            return asset.digest.removeprefix("sha256:")
+            return asset.digest
         if told is not None and told.size == asset.size:
             return told.sha256
         before = self.known.digest(asset)
         if before is not None:
             return before
         if asset.size > _SMALL:
-            sha256 = self.store.digest(asset).removeprefix("sha256:")
+            sha256 = self.store.digest(asset)
         else:
             data = self.held[asset.id] = b"".join(self.store.read(asset))
-            sha256 = hashlib.sha256(data).hexdigest()
+            sha256 = Digest.of(data)
         self.known.keep_digest(asset, sha256)
         return sha256
 
-    def _metadata(self, asset: RemoteAsset, sha256: str) -> WheelMetadata:
+    def _metadata(self, asset: RemoteAsset, sha256: Digest) -> WheelMetadata:
         """What a wheel's METADATA says that is a file of its own."""
         held = self.known.inside(sha256)
         if held is None:
@@ -108,7 +108,7 @@ class ReleaseAssets:
             self.known.keep_inside(sha256, held)
         return held
 
-    def _wheel(self, asset: RemoteAsset, sha256: str, *, alone: bool) -> WheelMetadata | None:
+    def _wheel(self, asset: RemoteAsset, sha256: Digest, *, alone: bool) -> WheelMetadata | None:
         """What is inside a wheel that lies on this machine, METADATA too if it stands ``alone``; None for others.
 
         Raises `VerificationError`.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from fatwheel.digests import Digest
 from fatwheel.errors import VerificationError
 from fatwheel.index.entries import Link, ReleaseAssets
 from fatwheel.index.missing import missing, planned
@@ -22,7 +23,7 @@ from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 class PreviousIndex:
     """What the index held before this run: digests by file name, and the state that no store knows."""
 
-    digests: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, Digest] = field(default_factory=dict)
     state: IndexState = field(default_factory=IndexState)
     replaced: frozenset[str] = frozenset()  # file names that shall stand for their newest bytes
 
@@ -77,7 +78,7 @@ def read_store(
             fresh[release.id] = (mark, reading)
         found.add(release.tag, reading)
     rows: dict[str, IndexedFile] = {}
-    digests: dict[str, str] = {}
+    digests: dict[str, Digest] = {}
     for file, held in found.rows.items():
         row = _settled(file, held, before, digests, found.problems)
         if row is not None:
@@ -109,13 +110,13 @@ def read_store(
     )
 
 
-def _kept(digests: Mapping[str, str], rows: Mapping[str, IndexedFile], before: PreviousIndex) -> list[str]:
+def _kept(digests: Mapping[str, Digest], rows: Mapping[str, IndexedFile], before: PreviousIndex) -> list[str]:
     """Names whose digest must outlive this run: the index itself does not tell it, or it was chosen by hand."""
     return sorted({*digests, *(name for name in before.state.digests if name not in rows)})
 
 
 def _settled(
-    file: str, held: list[IndexedFile], before: PreviousIndex, digests: dict[str, str], problems: list[str]
+    file: str, held: list[IndexedFile], before: PreviousIndex, digests: dict[str, Digest], problems: list[str]
 ) -> IndexedFile | None:
     """The row that a name stands for; None where all of them have other bytes than it had before."""
     if file in before.replaced:
@@ -132,10 +133,10 @@ def _settled(
     for row in later:
         if row.sha256 == first:
             continue
-        was = "the index listed before" if place is None else f"{held[place].tag}/{file} ({first[:12]})"
+        was = "the index listed before" if place is None else f"{held[place].tag}/{file} ({first.short})"
         follows = "so it is left out" if place is None else "which the index keeps"
         problems.append(
-            f"{row.tag}/{file} ({row.sha256[:12]}) has other bytes than {was}, {follows}\n"
+            f"{row.tag}/{file} ({row.sha256.short}) has other bytes than {was}, {follows}\n"
             f"  help: publish it under a new version, or take these with --replace {file}"
         )
     if place is None or (fixed and len({row.sha256 for row in held}) > 1):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fatwheel.digests import Digest
 from fatwheel.index.document import INDEX, mark, read_document, written_document
 from fatwheel.records.base import write_atomically
 from fatwheel.records.index import IndexedFile, Missing, NotPublished
@@ -104,16 +105,16 @@ class IndexCache:
             self._files.save()
         self._files = None
 
-    def digest(self, asset: RemoteAsset) -> str | None:
+    def digest(self, asset: RemoteAsset) -> Digest | None:
         """sha256 of a file that is as it was when it was read."""
         return self._files.digest(asset) if self._files else None
 
-    def keep_digest(self, asset: RemoteAsset, sha256: str) -> None:
+    def keep_digest(self, asset: RemoteAsset, sha256: Digest) -> None:
         """Note what reading a file gave."""
         if self._files and asset.changed is not None:
             self._files.digests[asset.id] = [asset.size, asset.changed, sha256]
 
-    def inside(self, sha256: str) -> WheelMetadata | None:
+    def inside(self, sha256: Digest) -> WheelMetadata | None:
         """What a file of this digest says: it was read before, or the index that is there tells."""
         held = self._files.before_inside.get(sha256) if self._files else None
         if held is not None and self._files:
@@ -127,7 +128,7 @@ class IndexCache:
             return None
         return WheelMetadata(row.project, row.version, row.requires_python, row.requires_dist)
 
-    def keep_inside(self, sha256: str, inside: WheelMetadata) -> None:
+    def keep_inside(self, sha256: Digest, inside: WheelMetadata) -> None:
         """Note what a file said."""
         if self._files:
             self._files.inside[sha256] = inside
@@ -154,12 +155,12 @@ class _Files:
         self.digests: dict[str, list[Any]] = {}
         self.inside: dict[str, WheelMetadata] = {}
 
-    def digest(self, asset: RemoteAsset) -> str | None:
+    def digest(self, asset: RemoteAsset) -> Digest | None:
         held = self.before.get(asset.id)
         if asset.changed is None or held is None or held[:2] != [asset.size, asset.changed]:
             return None
         self.digests[asset.id] = held
-        return str(held[2])
+        return Digest.from_api(held[2])
 
     def save(self) -> None:
         inside = {sha256: vars(one) for sha256, one in self.inside.items()}

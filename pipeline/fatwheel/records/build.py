@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 from fatwheel.records.plan import Cell
 
@@ -61,7 +62,7 @@ class BuildRecord(Record):
 
     wheel: str
     bytes: int
-    sha256: str
+    sha256: Digest
     cell: Cell
     engine: str  # host, docker, podman
     toolchain: Toolchain

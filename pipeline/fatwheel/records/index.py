@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 from fatwheel.records.smoke import Outcome
 
@@ -33,12 +34,12 @@ class IndexedFile(Record):
     targets: list[str] | None = None
     covers: list[str] | None = None  # capabilities, dotted, ascending
     bytes: int
-    sha256: str
+    sha256: Digest
     url: str
     tag: str
     requires_python: str | None = None
     requires_dist: list[str] = []  # what it requires, as METADATA says; a shim's providers are among it
-    metadata_sha256: str | None = None  # of the file's .metadata in the store; null where there is none
+    metadata_sha256: Digest | None = None  # of the file's .metadata in the store; null where there is none
     placeholder: bool = False  # made by a fake build: no code in it
     slice: list[str] | None = None  # modules of a partial build
     proof: Proof | None = None
@@ -94,7 +95,7 @@ class IndexState(Record):
 
     version: int = 1
     yanked: dict[str, str] = {}
-    digests: dict[str, str] = {}
+    digests: dict[str, Digest] = {}
 
 
 class IndexReport(Record):

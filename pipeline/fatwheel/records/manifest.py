@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.plan import Plan
@@ -13,7 +14,7 @@ class ManifestAsset(Record):
 
     name: str
     size: int  # bytes
-    sha256: str
+    sha256: Digest
     build: BuildRecord | None = None
     smoke: SmokeRecord | None = None
 

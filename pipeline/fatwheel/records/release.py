@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 
 AssetOutcome = Literal[
@@ -21,7 +22,7 @@ class AssetRecord(Record):
     name: str
     outcome: AssetOutcome
     size: int | None = None
-    sha256: str | None = None
+    sha256: Digest | None = None
     attempts: int = 0
     bytes_sent: int = 0
     reason: str = ""
@@ -56,7 +57,7 @@ class HashedFile(Record):
     path: str
     size: int
     mtime_ns: int
-    sha256: str
+    sha256: Digest
 
 
 class ReleaseJournal(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 
 
@@ -21,7 +22,7 @@ class RepackRecord(Record):
 
     wheel: str
     bytes: int
-    sha256: str
+    sha256: Digest
     from_wheel: str
     from_bytes: int
     level: int | None

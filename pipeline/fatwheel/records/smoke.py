@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 
 Outcome = Literal["passed", "failed", "skipped"]
@@ -35,7 +36,7 @@ class SmokeRecord(Record):
     """
 
     wheel: str
-    sha256: str
+    sha256: Digest
     import_: Check = Field(alias="import")
     gpu: Check | None = None  # null: not asked for
     device: Device | None = None

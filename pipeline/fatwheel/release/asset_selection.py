@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from fatwheel.digests import file_digest
+from fatwheel.digests import Digest, file_digest
 from fatwheel.records.files import METADATA
 from fatwheel.records.release import AssetRecord, HashedFile
 from fatwheel.release.execute import FileJob
@@ -55,7 +55,7 @@ def hash_all(
     """
     known = {(f.path, f.size, f.mtime_ns): f.sha256 for f in request.hashed}
 
-    def digest(one: Given) -> str | OSError:
+    def digest(one: Given) -> Digest | OSError:
         path = str(one.path.absolute())
         sha256 = known.get((path, one.size, one.mtime_ns))
         try:
@@ -77,7 +77,7 @@ def hash_all(
     return tuple(jobs), tuple(refused)
 
 
-def file_job(one: Given, sha256: str, *, metadata: bool) -> FileJob:
+def file_job(one: Given, sha256: Digest, *, metadata: bool) -> FileJob:
     """What becomes of one file: an asset, and behind a wheel its METADATA."""
     wanted = ExpectedAsset(one.name, one.size, sha256, one.member or one.path, one.mtime_ns)
     if metadata and one.metadata is not None:

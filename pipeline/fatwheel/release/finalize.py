@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fatwheel.digests import Digest
 from fatwheel.records.files import MANIFEST
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
@@ -79,12 +80,12 @@ class Finalizer:
         closing.records += [AssetRecord(name=name, outcome="not-sent", reason=reason) for name in left]
         return closing
 
-    def _listing(self, ours: Mapping[str, str]) -> dict[str, RemoteAsset]:
+    def _listing(self, ours: Mapping[str, Digest]) -> dict[str, RemoteAsset]:
         """What is there, with every digest: the store's, else what this run has verified, else from reading."""
         known = {}
         for name, asset in self.counter.patience().retrying()(self.around.listing).items():
             if asset.digest is None and asset.whole:
-                digest = f"sha256:{ours[name]}" if name in ours else self.around.remote_digest(asset)
+                digest = ours[name] if name in ours else self.around.remote_digest(asset)
                 known[name] = replace(asset, digest=digest)
             else:
                 known[name] = asset
@@ -138,7 +139,7 @@ class Finalizer:
             asset = listing.get(record.name)
             if asset is None or not asset.whole or asset.size != record.size:
                 wrong.append(f"{record.name} is not there as it was sent")
-            elif record.sha256 and asset.digest not in {None, f"sha256:{record.sha256}"}:
+            elif record.sha256 and asset.digest not in {None, record.sha256}:
                 wrong.append(f"{record.name} has other bytes than were sent")
         for asset in listing.values():
             known = records.get(asset.name)

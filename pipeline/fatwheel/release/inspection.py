@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fatwheel.digests import Digest
 from fatwheel.errors import ReleaseRefused
 from fatwheel.records.files import MANIFEST
 from fatwheel.records.manifest import Manifest
@@ -136,10 +137,10 @@ class Inspector:
                 records.append(AssetRecord(name=name, outcome="missing", reason="it is not in the release"))
         return records
 
-    def _compared(self, asset: RemoteAsset, sha256: str | None, release: RemoteRelease | None) -> AssetRecord:
-        known = asset.digest.removeprefix("sha256:") if asset.digest else None
+    def _compared(self, asset: RemoteAsset, sha256: Digest | None, release: RemoteRelease | None) -> AssetRecord:
+        known = asset.digest
         if asset.whole and sha256 and known is None and release:
-            known = self._around(release).remote_digest(asset).removeprefix("sha256:")
+            known = self._around(release).remote_digest(asset)
         if not asset.whole:
             return AssetRecord(name=asset.name, outcome="failed", size=asset.size, reason="half-uploaded")
         if sha256 and known != sha256:

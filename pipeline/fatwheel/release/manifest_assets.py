@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
+from fatwheel.digests import Digest
 from fatwheel.records.files import SUMS
 from fatwheel.records.manifest import Absence, Manifest, ManifestAsset
 from fatwheel.records.plan import Plan
@@ -22,7 +22,7 @@ LARGEST_MANIFEST = 64 << 20
 
 def expected_asset(name: str, data: bytes) -> ExpectedAsset:
     """An asset made here."""
-    return ExpectedAsset(name, len(data), hashlib.sha256(data).hexdigest(), data)
+    return ExpectedAsset(name, len(data), Digest.of(data), data)
 
 
 def read_manifest(data: bytes) -> Manifest | None:
@@ -49,7 +49,7 @@ def manifest(
     for asset in sorted(live, key=lambda a: a.name):
         if asset.name in GENERATED or asset.name.endswith(TEMPORARY) or not asset.whole or asset.digest is None:
             continue
-        sha256 = asset.digest.removeprefix("sha256:")
+        sha256 = asset.digest
         old, new = before.get(asset.name), given.get(asset.name)
         if old and old.sha256 != sha256:
             old = None
@@ -71,7 +71,7 @@ def manifest(
 def sums(live: Sequence[RemoteAsset]) -> ExpectedAsset:
     """A line for each live asset but itself, as ``sha256sum --check`` reads them."""
     lines = [
-        f"{asset.digest.removeprefix('sha256:')}  {asset.name}\n"
+        f"{asset.digest}  {asset.name}\n"
         for asset in sorted(live, key=lambda a: a.name)
         if asset.name != SUMS and not asset.name.endswith(TEMPORARY) and asset.whole and asset.digest
     ]

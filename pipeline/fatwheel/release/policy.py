@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fatwheel.digests import Digest
 from fatwheel.records.files import BUILD, MANIFEST, METADATA, SMOKE, SUMS
 from fatwheel.records.plan import Plan
 from fatwheel.release.sources import Given
@@ -66,10 +67,10 @@ def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | N
     return None
 
 
-def contradicted(one: Given, sha256: str) -> str | None:
+def contradicted(one: Given, sha256: Digest) -> str | None:
     """Why a file's bytes are not those that its records speak of, or None."""
     if one.build and one.build.sha256 != sha256:
-        return f"its bytes ({sha256[:12]}) are not those that were built ({one.build.sha256[:12]})"
+        return f"its bytes ({sha256.short}) are not those that were built ({one.build.sha256.short})"
     if one.smoke and one.smoke.sha256 != sha256:
-        return f"its bytes ({sha256[:12]}) are not those that were smoke-tested ({one.smoke.sha256[:12]})"
+        return f"its bytes ({sha256.short}) are not those that were smoke-tested ({one.smoke.sha256.short})"
     return None

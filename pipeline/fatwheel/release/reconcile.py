@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from fatwheel.digests import Digest
 from fatwheel.release.policy import TEMPORARY
 from fatwheel.stores.body import Chunked
 from fatwheel.stores.remote import RemoteAsset
@@ -34,18 +35,13 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class ExpectedAsset:
-    """One asset that is to be in the release. ``size`` in bytes, ``sha256`` in hexadecimal."""
+    """One asset that is to be in the release. ``size`` in bytes."""
 
     name: str
     size: int
-    sha256: str
+    sha256: Digest
     source: Path | bytes | Chunked
     mtime_ns: int | None = None
-
-    @property
-    def digest(self) -> str:
-        """As a store writes it."""
-        return f"sha256:{self.sha256}"
 
     @property
     def temporary(self) -> str:
@@ -54,7 +50,7 @@ class ExpectedAsset:
 
     def is_in(self, remote: RemoteAsset | None) -> bool:
         """Whether a remote asset is whole and has exactly these bytes."""
-        return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.digest
+        return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.sha256
 
 
 @dataclass(frozen=True)

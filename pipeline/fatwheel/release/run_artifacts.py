@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from fatwheel.digests import file_digest, stream_digest
+from fatwheel.digests import Digest, file_digest, stream_digest
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.files import BUILD, METADATA, SMOKE
 from fatwheel.records.release import AssetRecord
@@ -52,7 +52,7 @@ class ArtifactContext:
     divert: Divert
     records: Settled = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
-    seen: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    seen: dict[str, tuple[str, Digest | None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -222,7 +222,7 @@ class RunJob:
             or name_problem(one.name)
             or withheld(one, limit, intake.rules, intake.request.plan)
         )
-        sha256 = ""
+        sha256 = None
         if refused is None:
             try:
                 sha256 = file_digest(one.path) if one.member is None else stream_digest(one.member.chunks())
@@ -232,8 +232,8 @@ class RunJob:
             refused = contradicted(one, sha256)
         if (twice := self._twice(one, sha256)) is not None:
             return twice
-        if refused is not None:
-            record = AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=refused)
+        if refused is not None or sha256 is None:  # what is refused anyway is not hashed
+            record = AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=refused or "")
             return self._diverted(one, record, folder) if one.size >= limit else [record]
         if one.is_wheel and intake.request.metadata:
             one = replace(one, metadata=self._metadata(one))
@@ -241,7 +241,7 @@ class RunJob:
                 intake.notes.append(f"no METADATA could be read from {one.name}: sent without .metadata beside it")
         return file_job(one, sha256, metadata=intake.request.metadata).run(deliver)
 
-    def _twice(self, one: Given, sha256: str) -> list[AssetRecord] | None:
+    def _twice(self, one: Given, sha256: Digest | None) -> list[AssetRecord] | None:
         """The outcome of a file whose name another has taken already: no matter, if it has the same bytes."""
         intake = self.intake
         with intake.lock:
@@ -255,7 +255,7 @@ class RunJob:
             return []
         reason = f"{place} has an asset of this name"
         name = f"{self.name}/{one.name}"
-        return [AssetRecord(name=name, outcome="conflict", size=one.size, sha256=sha256 or None, reason=reason)]
+        return [AssetRecord(name=name, outcome="conflict", size=one.size, sha256=sha256, reason=reason)]
 
     def _diverted(self, one: Given, record: AssetRecord, folder: Path) -> list[AssetRecord]:
         """On its way to the store for what is too large, as a file with its records."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
+from fatwheel.digests import Digest
 from fatwheel.records.release import AssetOutcome, AssetRecord
 from fatwheel.release.rate_limit import RateLimiter
 from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, step
@@ -49,11 +50,11 @@ class UploadContext:
     clock: Clock
     breaker: CircuitBreaker
     may_replace: Callable[[RemoteAsset], bool]
-    digests: dict[str, str] = field(default_factory=dict)  # by asset id, where the store's listing has none
+    digests: dict[str, Digest] = field(default_factory=dict)  # by asset id, where the store's listing has none
     astray: dict[str, RemoteAsset] = field(default_factory=dict)  # by id: made by this run under a name not wanted
     watch: Callable[[str, int, int], None] = lambda _name, _sent, _size: None
 
-    def remote_digest(self, asset: RemoteAsset) -> str:
+    def remote_digest(self, asset: RemoteAsset) -> Digest:
         """An asset's digest, asked for once."""
         if asset.digest is not None:
             return asset.digest
@@ -214,7 +215,7 @@ class AssetUpload:
             raise StoreFailure(f"the server calls it {made.state}, not uploaded", FailureKind.TRANSIENT)
         if made.size != wanted.size:
             raise StoreFailure(f"the server holds {made.size:,} of {wanted.size:,} bytes", FailureKind.TRANSIENT)
-        if around.remote_digest(made) != wanted.digest:
+        if around.remote_digest(made) != wanted.sha256:
             self._unchanged()
             raise StoreFailure("the server holds other bytes than were sent", FailureKind.TRANSIENT)
 
@@ -301,4 +302,5 @@ class _Conflict(Exception):
 def _difference(wanted: ExpectedAsset, remote: RemoteAsset | None) -> str:
     if remote is None or remote.size != wanted.size:
         return f"the release holds other bytes by this name ({remote.size if remote else 0:,} of them)"
-    return f"the release holds other bytes by this name ({(remote.digest or 'digest not known')[:19]})"
+    digest = remote.digest.prefixed[:19] if remote.digest else "digest not known"
+    return f"the release holds other bytes by this name ({digest})"

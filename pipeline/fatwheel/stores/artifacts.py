@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fatwheel.digests import Digest
 from fatwheel.errors import UsageError
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunArtifact:
-    """One artifact. ``size`` in bytes as it is stored; ``digest`` as ``sha256:<hex>``, or None on older servers."""
+    """One artifact. ``size`` in bytes as it is stored; ``digest`` is None on older servers."""
 
     id: str
     name: str
     size: int
     expired: bool = False
-    digest: str | None = None
+    digest: Digest | None = None
 
 
 class WorkflowRun:
@@ -85,13 +86,13 @@ class WorkflowRun:
             for chunk in self.requests.stream(f"repos/{self.repository}/actions/artifacts/{artifact.id}/zip"):
                 digest.update(chunk)
                 file.write(chunk)
-        if artifact.digest not in {None, f"sha256:{digest.hexdigest()}"}:
+        if artifact.digest not in {None, digest.hexdigest()}:
             raise StoreFailure(f"{artifact.name}: other bytes came than were stored", FailureKind.TRANSIENT)
 
 
 def _artifact(row: dict[str, Any]) -> RunArtifact:
     try:
-        digest = row.get("digest")
+        digest = Digest.from_api(row.get("digest"))
         return RunArtifact(
             str(int(row["id"])), str(row["name"]), int(row["size_in_bytes"]), bool(row["expired"]), digest
         )

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from fatwheel.digests import file_digest
+from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import UsageError
 from fatwheel.records.base import Record
 from fatwheel.stores.body import CHUNK, Body
@@ -115,10 +115,10 @@ class DirectoryStore:
             else:
                 yield from Body(self.root / asset.id, asset.size)
 
-    def digest(self, asset: RemoteAsset) -> str:
+    def digest(self, asset: RemoteAsset) -> Digest:
         """sha256, from reading the file."""
         with _failures(asset.name):
-            return f"sha256:{file_digest(self.root / asset.id)}"
+            return file_digest(self.root / asset.id)
 
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:  # noqa: ARG002  (a folder has no tags)
         """Refuse a tag that is no folder of its own."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
+from fatwheel.digests import Digest
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease, Rules
 
 _BETWEEN = "/"
@@ -63,7 +64,7 @@ class MultiStore:
         number, own = self._theirs(asset.id)
         return self._stores[number].read(replace(asset, id=own))
 
-    def digest(self, asset: RemoteAsset) -> str:
+    def digest(self, asset: RemoteAsset) -> Digest:
         """The asset's digest."""
         number, own = self._theirs(asset.id)
         return self._stores[number].digest(replace(asset, id=own))

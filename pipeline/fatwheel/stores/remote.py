@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from fatwheel.digests import Digest
 from fatwheel.records.files import SIZE_LIMIT
 from fatwheel.stores.body import Body
 
@@ -18,7 +19,7 @@ ASSET_LIMIT = 1000
 
 @dataclass(frozen=True)
 class RemoteAsset:
-    """One file of a release. ``size`` in bytes; ``digest`` as ``sha256:<hex>``, or None where the store keeps none.
+    """One file of a release. ``size`` in bytes; ``digest`` is None where the store keeps none.
 
     ``changed`` is a mark that is another one when the bytes are; None where there is none.
     """
@@ -27,7 +28,7 @@ class RemoteAsset:
     name: str
     size: int
     state: str = UPLOADED
-    digest: str | None = None
+    digest: Digest | None = None
     url: str | None = None  # where a user downloads it; None before it is published
     changed: str | None = None
 
@@ -99,8 +100,8 @@ class ReadableStore(Protocol):
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The asset's bytes, in chunks."""
 
-    def digest(self, asset: RemoteAsset) -> str:
-        """``sha256:<hex>`` of an asset: what the store says, else from reading it."""
+    def digest(self, asset: RemoteAsset) -> Digest:
+        """The digest of an asset: as the store reports it, else from reading it."""
 
 
 class WritableStore(Protocol):

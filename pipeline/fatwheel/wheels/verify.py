@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from fatwheel.digests import digest_of
+from fatwheel.digests import stream_digest
 from fatwheel.errors import UsageError
 from fatwheel.records.verification import Finding, Verification
 from fatwheel.wheels.checks.binaries import check_binaries
@@ -73,7 +73,7 @@ def _name(text: str) -> WheelName | None:
 
 def _digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
     if expected.sha256:
-        found = digest_of(blocks(source)).hex()
+        found = stream_digest(blocks(source))
         if found != expected.sha256:
             what = f"its sha256 is {found}, its build record says {expected.sha256}"
             yield error("digest", what, "build it again; nothing may change a wheel after its build")

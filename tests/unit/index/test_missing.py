@@ -12,7 +12,7 @@ def wheel(label, arch, version="1.0", covers=("9.0",), tag="v1"):
     file = f"demo-{version}+{label}-py3-none-manylinux_2_28_{arch}.whl"
     return IndexedFile(
         file=file, project="demo", version=f"{version}+{label}", nightly=False, page="x/", cuda=cuda or None,
-        family=family or None, arch=arch, covers=list(covers), bytes=1, sha256="0", url="u", tag=tag,
+        family=family or None, arch=arch, covers=list(covers), bytes=1, sha256="0" * 64, url="u", tag=tag,
     )  # fmt: skip
 
 

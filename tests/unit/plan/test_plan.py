@@ -155,7 +155,7 @@ def test_a_wheel_that_the_record_does_not_know_is_missing(tmp_path):
 def test_the_manifest_of_a_release_serves_as_well(tmp_path):
     declaration = one(tmp_path)
     plan = make_plan(declaration)
-    held = ManifestAsset(name=plan.cells[0].wheel, size=1, sha256="0")
+    held = ManifestAsset(name=plan.cells[0].wheel, size=1, sha256="0" * 64)
     Manifest(tag=plan.tag, assets=[held]).write(tmp_path / "manifest.json")
     assert ids(missing(declaration, plan, tmp_path / "manifest.json")) == ids(plan)[1:]
 

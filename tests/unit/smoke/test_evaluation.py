@@ -164,7 +164,7 @@ def test_a_wheel_that_nothing_here_takes_has_a_reason(tags, reason):
     assert said.startswith(reason)
 
 
-def _record(outcome="passed", gpu=None, sha256="a"):
+def _record(outcome="passed", gpu=None, sha256="a" * 64):
     return SmokeRecord(
         wheel=WHEEL, sha256=sha256, import_=Check(outcome=outcome), gpu=Check(outcome=gpu) if gpu else None,
         device=Device(name="H200", capability="9.0") if gpu else None, executed=["9.0"] if gpu == "passed" else [],
@@ -182,7 +182,7 @@ def test_an_import_that_another_machine_tried_outlives_a_skip_here():
 
 
 def test_nothing_outlives_other_bytes():
-    assert joined(_record(), _record(gpu="passed", sha256="b")).gpu is None
+    assert joined(_record(), _record(gpu="passed", sha256="b" * 64)).gpu is None
 
 
 def test_a_new_proof_replaces_an_old_one():
@@ -238,6 +238,6 @@ def test_what_check_allows_in_a_smoke_command_is_what_smoke_gives():
 )
 def test_nothing_is_called_proven_that_was_not_run(imported, executed, said):
     record = SmokeRecord.model_validate(
-        {"wheel": "x.whl", "sha256": "0", "import": {"outcome": imported, "detail": ""}, "executed": executed}
+        {"wheel": "x.whl", "sha256": "0" * 64, "import": {"outcome": imported, "detail": ""}, "executed": executed}
     )
     assert record.proven == said

@@ -30,7 +30,7 @@ def test_all_releases_of_all_stores_with_their_assets(tmp_path):
         for asset in both.assets(one):
             content = b"".join(both.read(asset))
             assert len(content) == asset.size
-            assert both.digest(asset).startswith("sha256:")
+            assert both.digest(asset).prefixed.startswith("sha256:")
 
 
 def test_hidden_releases_are_hidden_in_their_own_store_alone(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 from urllib.parse import quote
 
-from fatwheel.digests import stream_digest
+from fatwheel.digests import Digest, stream_digest
 from fatwheel.stores.body import Body
 from fatwheel.stores.github.requests import Requests
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Rules
@@ -120,7 +120,7 @@ class GitHubStore:
         """Download an asset."""
         return self.requests.stream(f"{self._base}/releases/assets/{asset.id}")
 
-    def digest(self, asset: RemoteAsset) -> str:
+    def digest(self, asset: RemoteAsset) -> Digest:
         """What GitHub says, for which a new asset may have to wait; an older server says nothing: the asset is read."""
         for wait in () if self._mute else DIGEST_WAITS:
             self.requests.clock.sleep(wait)
@@ -128,7 +128,7 @@ class GitHubStore:
             if digest := _asset(row, draft=True).digest:
                 return digest
         self._mute = True
-        return f"sha256:{stream_digest(self.read(asset))}"
+        return stream_digest(self.read(asset))
 
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
@@ -242,7 +242,7 @@ def _asset(row: Any, *, draft: bool) -> RemoteAsset:
             name=row["name"],
             size=int(row["size"]),
             state=row["state"],
-            digest=row.get("digest"),
+            digest=Digest.from_api(row.get("digest")),
             url=None if draft else row.get("browser_download_url"),
         )
     except (KeyError, TypeError, AttributeError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fatwheel.digests import Digest
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
@@ -29,7 +30,7 @@ class Expected:
     modules: Mapping[str, tuple[str, ...]] | None = None
     stamp_files: tuple[str, ...] = ()
     stamp: EmbeddedMetadata | None = None
-    sha256: str | None = None
+    sha256: Digest | None = None
 
 
 def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Sequence[str] = ()) -> Expected:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel import processes
-from fatwheel.digests import digest_of
+from fatwheel.digests import raw_digest
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.io.sources import FileSource, Source, blocks
@@ -91,7 +91,7 @@ def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> 
     full.unlink()
     with open_file(bare) as file:
         source = FileSource(file)
-        return Stripped(bare, one.member.size, source.size, digest_of(blocks(source)))
+        return Stripped(bare, one.member.size, source.size, raw_digest(blocks(source)))
 
 
 def _refuse_appendix(full: Path, one: Contents) -> None:
@@ -109,7 +109,7 @@ def _refuse_appendix(full: Path, one: Contents) -> None:
 def _device_code(source: Source) -> list[tuple[str, bytes]]:
     sections = elf.read_elf(source).sections
     return [
-        (one.name, digest_of(blocks(source, one.offset, one.offset + one.size)))
+        (one.name, raw_digest(blocks(source, one.offset, one.offset + one.size)))
         for one in sections
         if one.name in fatbin.SECTIONS
     ]

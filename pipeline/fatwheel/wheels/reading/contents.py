@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fatwheel.digests import digest_of
+from fatwheel.digests import raw_digest
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.zipformat import STORED
 from fatwheel.wheels.io.compression import workers
@@ -68,10 +68,10 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
                 archive.contents(member) as source,
             ):
                 if member.method == STORED and digest:
-                    sha256 = digest_of(archive.chunks(member))
+                    sha256 = raw_digest(archive.chunks(member))
                 else:
-                    sha256 = digest_of(blocks(source)) if digest else b""
+                    sha256 = raw_digest(blocks(source)) if digest else b""
                 return look(source, member, sha256)
-        return Contents(member, digest_of(archive.chunks(member)) if digest else b"")
+        return Contents(member, raw_digest(archive.chunks(member)) if digest else b"")
     except Malformed as error:
         return Contents(member, fault=Fault("member-unreadable", error.what))
