@@ -36,7 +36,7 @@ VERBS: dict[str, str] = {
     "yank": "Mark files of an index as yanked: nobody gets them who does not name them.",
     "unyank": "Take yanking back.",
     "variants": "Make wheel variants (PEP 817, 825: drafts) of wheels that fatwheel built.",
-    "report": "Hold wheels against their size limit, and see the limit coming.",
+    "report": "Report wheel sizes, growth, and time left until the size limit.",
     "rehearse": "Run the whole line on this machine.",
     "generate": "Write the GitHub Actions workflows of a declaration.",
     "deliver": "Write the index of one or more stores where users read it.",

@@ -1,4 +1,4 @@
-"""Predicted sizes against sizes: the same kernels compiled for fewer targets."""
+"""Compare predicted with actual sizes: the same kernels compiled for fewer targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fatwheel.report.accounting import weigh
+from fatwheel.report.breakdown import break_down
 from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
@@ -36,10 +36,10 @@ def built(folder: Path, *targets: str) -> Path:
     return wheel
 
 
-def test_the_price_of_a_target_is_what_leaving_it_out_saves(tmp_path: Path) -> None:
+def test_the_size_of_a_target_is_what_dropping_it_saves(tmp_path: Path) -> None:
     full, less = built(tmp_path, "80", "90a", "120f"), built(tmp_path, "80", "90a")
     saved = full.stat().st_size - less.stat().st_size
-    weights = weigh(read_inventory(full), full.stat().st_size)
-    assert weights.by_target["12.0f"] == pytest.approx(saved, rel=0.1)
-    assert weights.holding(["8.0", "9.0a"]) == pytest.approx(less.stat().st_size, rel=0.05)
-    assert weights.doubt("12.0f") == 0
+    breakdown = break_down(read_inventory(full), full.stat().st_size)
+    assert breakdown.by_target["12.0f"] == pytest.approx(saved, rel=0.1)
+    assert breakdown.size_with(["8.0", "9.0a"]) == pytest.approx(less.stat().st_size, rel=0.05)
+    assert breakdown.uncertainty("12.0f") == 0

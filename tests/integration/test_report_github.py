@@ -1,4 +1,4 @@
-"""A history read from a repository's releases over HTTP, with the faults that it shows."""
+"""Read the history of a GitHub repository over HTTP, including faults."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def test_faults_and_limits_are_waited_for(fake: Site) -> None:
     history = read_history(open_site(fake), clock=VirtualClock(), say=said.append)
     assert len(history.snapshots) == 3
     assert fake.faults.seen == ["502-before", "429", "rst"]
-    assert any("asks to wait" in line for line in said)
+    assert any("rate limited, retrying" in line for line in said)
 
 
-def test_a_repository_that_cannot_be_read_is_told(fake: Site) -> None:
+def test_an_unreadable_repository_is_an_error(fake: Site) -> None:
     fake.faults.add([Fault("404", route="list-releases", times=0)])
     with pytest.raises(StoreFailure):
         read_history(open_site(fake), clock=VirtualClock())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.output import (
     date_option,
     echo_json,
@@ -131,7 +132,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             groups, wanted, build, lambda all_, mine: fat_build.divided(declaration, all_, mine, output, build), say
         )
     if beside == 1:
-        build_cells.summarise(found, say)
+        append_step_summary(build_cells.markdown(found))
     if as_json and (len(cell) > 1 or build_cells.is_glob(cell[0])):
         echo_json(found.records)
     elif as_json and found.records:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import channel_option, date_option, echo_json, json_option, matrix_option
+from fatwheel.console.github_actions import append_outputs, append_step_summary
+from fatwheel.console.output import channel_option, date_option, echo_json, json_option, matrix_option, say
+
+if TYPE_CHECKING:
+    from fatwheel.declaration import Declaration
+    from fatwheel.records.plan import Plan
 
 
 @click.command(help="Show what a channel builds, what it leaves out, and why.")
@@ -67,18 +74,19 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
         plan = missing(declaration, plan, record)
     if actions:
-        from fatwheel.pipelines.actions import write_matrices
-
-        write_matrices(declaration, make_plan(declaration, channel, date=day), plan, day, actions)
+        whole = make_plan(declaration, channel, date=day)
+        _write_actions(declaration, whole, plan, day, actions)
     if revision:
         from fatwheel.plan.diff import compare
         from fatwheel.plan.revision import load_at
 
         difference = compare(load_at(revision, matrix), plan, revision, day)
         if store or records:
-            from fatwheel.pipelines.report import priced
+            from fatwheel.pipelines.report import estimate_diff
+            from fatwheel.report.summary import estimates_markdown
 
-            difference = priced(difference, store, records, declaration)
+            difference = estimate_diff(difference, store, records, declaration, say)
+            append_step_summary(estimates_markdown(difference))
         if as_json:
             echo_json(difference)
         else:
@@ -91,3 +99,16 @@ def command(  # noqa: PLR0917  (click passes them by name)
         from fatwheel.console.plan_tables import show_plan
 
         show_plan(plan)
+
+
+def _write_actions(declaration: Declaration, whole: Plan, selected: Plan, day: dt.date, path: Path) -> None:
+    """Write the whole plan to a file, and pass the job matrices of the selected cells to GitHub Actions."""
+    from fatwheel.pipelines.actions import prepare_actions
+    from fatwheel.records.base import write_atomically
+
+    prepared = prepare_actions(declaration, whole, selected, day)
+    write_atomically(path, whole.to_json().encode())
+    for line in prepared.annotations:
+        say(line)
+    append_outputs(prepared.outputs)
+    append_step_summary(prepared.summary)

@@ -1,30 +1,36 @@
-"""`fatwheel report`: sizes against the limit, prices of targets, growth, and code that nothing loads."""
+"""`fatwheel report`: sizes against the limit, size per target, growth, and unused device code."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.output import echo_json, json_option, optional_matrix_option, say
-
-if TYPE_CHECKING:
-    from fatwheel.records.report import Report
+from fatwheel.console.report_tables import show_report
+from fatwheel.errors import VerificationError
+from fatwheel.pipelines.report import choose_store, report_options
+from fatwheel.report.html_report import write_page
+from fatwheel.report.make_report import make_report
+from fatwheel.report.plots import require_matplotlib
+from fatwheel.report.summary import report_markdown
 
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(help="Hold wheels against their size limit, and see the limit coming.")
+@click.command(help="Report wheel sizes, growth, and time left until the size limit.")
 @click.option(
-    "--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO; with --matrix, its channel's repository."
+    "--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO. [default: the channel's repository in --matrix]"
 )
-@click.option("--records", type=_PATH, metavar="DIR", help="Wheels that are not released yet, or their records.")
+@click.option("--records", type=_PATH, metavar="DIR", help="Unreleased wheels, or their build records.")
 @optional_matrix_option
 @click.option("--channel", "-c", metavar="NAME", help="With --matrix: only releases of this channel.")
-@click.option("--dispatch", type=_PATH, metavar="FILE", help="An exported table of modules and capabilities (JSON).")
-@click.option("--releases", type=click.IntRange(min=1), default=90, show_default=True, help="How many to look back.")
-@click.option("--output", "-o", type=_PATH, metavar="DIR", help="Write a page with plots there, and report.json.")
+@click.option("--dispatch", type=_PATH, metavar="FILE", help="Dispatch table: modules and their capabilities (JSON).")
+@click.option(
+    "--releases", type=click.IntRange(min=1), default=90, show_default=True, help="Number of past releases to read."
+)
+@click.option("--output", "-o", type=_PATH, metavar="DIR", help="Write an HTML report and report.json to this folder.")
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     store: str | None,
@@ -36,38 +42,25 @@ def command(  # noqa: PLR0917  (click passes them by name)
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Ends with 5 where a wheel is too large, grew too much, or has no code for a device that it is promised to."""
-    from fatwheel.errors import VerificationError
-    from fatwheel.pipelines.report import open_named_store, question
-    from fatwheel.report.make_report import make_report
-
+    """Exit with code 5 if a wheel is too large, grew too much, or has no code for a device that it covers."""
     if output:
-        from fatwheel.report.plots import need_matplotlib
-
-        need_matplotlib()
-    asked = question(records=records, matrix=matrix, channel=channel, dispatch=dispatch, most=releases)
-    report = make_report(open_named_store(store, matrix, channel, records), asked)
-    _show(report, as_json)
-    if output:
-        from fatwheel.report.html_report import write_page
-
-        say(f"wrote {write_page(report, output)}")
-    if report.problems:
-        count = len(report.problems)
-        raise VerificationError(
-            f"{count} problem{'s' if count != 1 else ''} with sizes and code:\n  " + "\n  ".join(report.problems),
-            help="each is explained above; limits are `size` in matrix.yaml",
-        )
-
-
-def _show(report: Report, as_json: bool) -> None:
-    from fatwheel.console.report_tables import show_report
-    from fatwheel.pipelines.report import write_summary
-
+        require_matplotlib()
+    options = report_options(
+        records=records, matrix=matrix, channel=channel, dispatch=dispatch, max_releases=releases, say=say
+    )
+    report = make_report(choose_store(store, matrix, channel, records), options)
     if as_json:
         echo_json(report)
     else:
         show_report(report)
     for note in report.notes:
         say(f"note: {note}")
-    write_summary(report)
+    append_step_summary(report_markdown(report))
+    if output:
+        say(f"wrote {write_page(report, output)}")
+    if report.errors:
+        count = len(report.errors)
+        raise VerificationError(
+            f"{count} size error{'s' if count != 1 else ''}:\n  " + "\n  ".join(report.errors),
+            help="see the tables above; the limits are set by `size` in matrix.yaml",
+        )

@@ -66,10 +66,10 @@ def show_difference(difference: PlanDiff) -> None:
         f"{len(difference.came)} came, {len(difference.went)} went, {len(difference.changed)} changed, "
         f"{difference.same} as they were"
     )
-    if difference.prices:
-        from fatwheel.console.report_tables import show_prices
+    if difference.estimates:
+        from fatwheel.console.report_tables import show_estimates
 
-        show_prices(difference.prices)
+        show_estimates(difference.estimates)
 
 
 def _rows(change: CellChange) -> list[tuple[str, str, str, str]]:

@@ -6,11 +6,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.output import echo_json, say
 
 if TYPE_CHECKING:
@@ -43,12 +43,7 @@ def show_release(done: ReleaseRecord, as_json: bool) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in workflow_commands(done):
             say(line)
-    if place := os.environ.get("GITHUB_STEP_SUMMARY"):
-        try:
-            with Path(place).open("a", encoding="utf-8") as file:
-                file.write(markdown(done))
-        except OSError as error:
-            say(f"the step summary could not be written: {error.strerror}")
+    append_step_summary(markdown(done))
 
 
 def judge_release(done: ReleaseRecord, *, dry_run: bool = False) -> None:

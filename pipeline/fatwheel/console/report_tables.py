@@ -1,4 +1,4 @@
-"""Reports for people at a terminal."""
+"""Print reports and size estimates in a terminal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import click
 
 from fatwheel.console.output import echo_table
-from fatwheel.records.report import CellPrice, Report
-from fatwheel.report.tables import Table, price_table, tables
+from fatwheel.records.report import Report, SizeEstimate
+from fatwheel.report.tables import Table, estimates_table, tables
 
 
 def show_report(report: Report) -> None:
-    """All tables that have something to say."""
+    """Print all tables of a report that have rows."""
     for table in tables(report):
         _show(table)
 
 
-def show_prices(prices: Sequence[CellPrice]) -> None:
-    """What a change of matrix.yaml costs."""
-    table = price_table(prices)
+def show_estimates(estimates: Sequence[SizeEstimate]) -> None:
+    """Print the estimated effect of a change of matrix.yaml on wheel sizes."""
+    table = estimates_table(estimates)
     if table.rows:
         _show(table)
 

@@ -1,42 +1,44 @@
-"""A plan on GitHub Actions: its file, the matrices of the jobs behind it, notices, and the step summary."""
+"""Prepare a plan for GitHub Actions: job matrices, step outputs, annotations and the step summary."""
 
 from __future__ import annotations
 
 import datetime as dt
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from fatwheel.console.output import say
+from fatwheel.declaration import Declaration
+from fatwheel.plan.revision import commit_of
+from fatwheel.plan.sessions import session_names
+from fatwheel.records.plan import Plan
+from fatwheel.workflows.matrix import (
+    build_rows,
+    format_annotations,
+    format_outputs,
+    render_summary,
+    smoke_rows,
+    with_runner,
+)
 
-if TYPE_CHECKING:
-    from fatwheel.declaration import Declaration
-    from fatwheel.records.plan import Plan
+
+@dataclass(frozen=True)
+class ActionsPlan:
+    """What the planning step passes to GitHub Actions."""
+
+    outputs: str  # lines NAME=VALUE for GITHUB_OUTPUT
+    annotations: tuple[str, ...]  # workflow commands, to be printed
+    summary: str  # Markdown
 
 
-def write_matrices(declaration: Declaration, whole: Plan, chosen: Plan, day: dt.date, file: Path) -> None:
-    """Write the whole plan, which publishing is measured by, and jobs for what was chosen of it.
+def prepare_actions(declaration: Declaration, plan: Plan, selected: Plan, day: dt.date) -> ActionsPlan:
+    """Prepare jobs for the ``selected`` cells of a ``plan``, for a run on ``day``.
 
-    Raises `UsageError` for what GitHub would not take.
+    Publishing always compares with the whole plan. Raises `UsageError` for matrices that exceed GitHub's limits.
     """
-    from fatwheel.plan.revision import commit_of
-    from fatwheel.plan.sessions import session_names
-    from fatwheel.records.base import write_atomically
-    from fatwheel.workflows.matrix import build_rows, notices, outputs, smoke_rows, summary, with_runner
-
-    chosen = with_runner(chosen, declaration.document.workflows.runner)
-    written = outputs(
-        build_rows(chosen.cells, session_names(declaration)), smoke_rows(chosen.cells), tag=whole.tag or "",
-        commit=commit_of("HEAD", declaration.root), date=f"{day:%Y%m%d}",
+    cells = with_runner(selected, declaration.document.workflows.runner).cells
+    return ActionsPlan(
+        format_outputs(
+            build_rows(cells, session_names(declaration)), smoke_rows(cells), tag=plan.tag or "",
+            commit=commit_of("HEAD", declaration.root), date=f"{day:%Y%m%d}",
+        ),
+        tuple(format_annotations(plan)),
+        render_summary(plan, {cell.id for cell in cells}),
     )  # fmt: skip
-    write_atomically(file, whole.to_json().encode())
-    for line in notices(whole):
-        say(line)
-    _append("GITHUB_OUTPUT", written)
-    _append("GITHUB_STEP_SUMMARY", summary(whole, {cell.id for cell in chosen.cells}))
-
-
-def _append(variable: str, text: str) -> None:
-    if place := os.environ.get(variable):
-        with Path(place).open("a", encoding="utf-8") as file:
-            file.write(text)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fatwheel.console.output import echo_table
+from fatwheel.markdown import table
 from fatwheel.sizes import size
 
 if TYPE_CHECKING:
@@ -211,41 +212,19 @@ def judge(failed: Sequence[tuple[Cell, PipelineError]], count: int) -> None:
     raise BuildError(f"{len(failed)} of {count} cells failed:{lines}", help="build them again one by one, by their ids")
 
 
-def summarise(found: Outcome, say: Say) -> None:
-    """On Actions, add what was built to the step summary."""
-    place = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not place:
-        return
-    try:
-        with Path(place).open("a", encoding="utf-8") as file:
-            file.write(markdown(found))
-    except OSError as error:
-        say(f"the step summary could not be written: {error.strerror}")
-
-
 def markdown(found: Outcome) -> str:
-    """The step summary: a row for each cell, and the modules that took longest."""
-    lines = [
-        "### Build",
-        "",
-        "| cell | wheel | size | seconds | jobs | peak memory | cache hits |",
-        "|---|---|--:|--:|--:|--:|--:|",
-    ]
+    """Return the step summary: a row for each cell, and the slowest modules."""
+    rows: list[tuple[str, ...]] = []
     for one in found.records:
         jobs = str(one.parallel.jobs) if one.parallel else "-"
         seconds = "-" if one.seconds is None else f"{one.seconds:.0f}"
         peak = "-" if one.peak_memory is None else size(one.peak_memory)
-        lines.append(
-            f"| {one.cell.id} | `{one.wheel}` | {size(one.bytes)} | {seconds} | {jobs} | {peak} | {_cache(one)} |"
-        )
-    lines += [f"| {cell.id} | failed: {_flat(error.what)} | | | | | |" for cell, error in found.failed]
+        rows.append((one.cell.id, f"`{one.wheel}`", size(one.bytes), seconds, jobs, peak, _cache(one)))
+    rows += [(cell.id, f"failed: {error.what.splitlines()[0]}", "", "", "", "", "") for cell, error in found.failed]
+    headings = ("cell", "wheel", "size", "seconds", "jobs", "peak memory", "cache hits")
+    lines = ["### Build", "", *table(headings, rows, right=range(2, 7))]
     timed = [(m.seconds, m.name, one.cell.id) for one in found.records for m in one.modules if m.seconds is not None]
     if timed:
-        lines += ["", "| module | cell | seconds |", "|---|---|--:|"]
-        slowest = sorted(timed, reverse=True)[:_SLOWEST]
-        lines += [f"| {name} | {cell} | {seconds:.1f} |" for seconds, name, cell in slowest]
+        slowest = [(name, cell, f"{seconds:.1f}") for seconds, name, cell in sorted(timed, reverse=True)[:_SLOWEST]]
+        lines += ["", *table(("module", "cell", "seconds"), slowest, right=(2,))]
     return "\n".join([*lines, ""]) + "\n"
-
-
-def _flat(text: str) -> str:
-    return text.splitlines()[0].replace("|", r"\|")

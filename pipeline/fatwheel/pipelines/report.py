@@ -1,36 +1,35 @@
-"""What the commands around sizes share: which store, which limits, which dispatch; and the step summary."""
+"""Combine matrix.yaml, stores and reports: which store to read, which limits and dispatch rules to apply."""
 
 from __future__ import annotations
 
-import os
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fatwheel.console.output import say
+from fatwheel.declaration import Declaration, load
+from fatwheel.declaration.model import Size
 from fatwheel.errors import UsageError
+from fatwheel.plan import channels
+from fatwheel.records.plan import PlanDiff
+from fatwheel.release.retention import tag_pattern
+from fatwheel.report.budget import Allowance
+from fatwheel.report.dispatch import Rule, read_rules
+from fatwheel.report.forecast import estimate_changes
+from fatwheel.report.make_report import ReportOptions, read_snapshots
+from fatwheel.report.suggestions import Group
+from fatwheel.stores import Store, open_store
 
-if TYPE_CHECKING:
-    import re
-
-    from fatwheel.declaration import Declaration
-    from fatwheel.records.plan import PlanDiff
-    from fatwheel.records.report import Report
-    from fatwheel.report.budget import Allowance
-    from fatwheel.report.dispatch import Rule
-    from fatwheel.report.make_report import Question
-    from fatwheel.stores import Store
+Say = Callable[[str], None]
 
 
-def open_named_store(spec: str | None, matrix: Path | None, channel: str | None, records: Path | None) -> Store | None:
-    """The store that is named, else that of the declared channel; None where only records are asked about."""
-    from fatwheel.stores import open_store
+def choose_store(spec: str | None, matrix: Path | None, channel: str | None, records: Path | None) -> Store | None:
+    """Open the given store, else the repository of the channel; None if the report is about ``records`` only.
 
+    Raises `UsageError` if there is nothing to report on.
+    """
     if spec:
         return open_store(spec)
     if matrix and not (records and channel is None):
-        from fatwheel.declaration import load
-        from fatwheel.plan import channels
-
         declared = {str(name): one for name, one in channels(load(matrix)).items()}
         found = declared.get(channel or "release")
         if found is not None and found.repository:
@@ -38,40 +37,41 @@ def open_named_store(spec: str | None, matrix: Path | None, channel: str | None,
     if records:
         return None
     raise UsageError(
-        "there is nothing to report on", help="give --store STORE, --records DIR, or --matrix with a repository"
+        "nothing to report on", help="give --store STORE, --records DIR, or --matrix with a channel repository"
     )
 
 
-def question(
-    *, records: Path | None, matrix: Path | None, channel: str | None, dispatch: Path | None, most: int
-) -> Question:
-    """What is asked for, with the declaration's limits, families and dispatch where one is given."""
-    from fatwheel.declaration import load
-    from fatwheel.report.dispatch import read_table
-    from fatwheel.report.make_report import Question
+def report_options(
+    *,
+    records: Path | None,
+    matrix: Path | None,
+    channel: str | None,
+    dispatch: Path | None,
+    max_releases: int,
+    say: Say,
+) -> ReportOptions:
+    """Combine command-line options with the limits, families and dispatch rules of matrix.yaml, if given.
 
+    Raises `UsageError` for an unknown channel or an invalid dispatch table.
+    """
     declaration = load(matrix) if matrix else None
     if channel and declaration is None:
-        raise UsageError("--channel goes with --matrix", help="add --matrix matrix.yaml")
-    rules: tuple[Rule, ...] = declared_rules(declaration) if declaration else ()
+        raise UsageError("--channel requires --matrix", help="add --matrix matrix.yaml")
+    rules = declared_rules(declaration) if declaration else ()
     if dispatch:
-        rules += read_table(dispatch)
-    return Question(
-        allowance=allowance(declaration),
+        rules += read_rules(dispatch)
+    return ReportOptions(
+        allowance=declared_allowance(declaration),
         records=records,
-        tags=_tags(declaration, channel) if declaration and channel else None,
-        most=most,
+        tags=_tag_pattern(declaration, channel) if declaration and channel else None,
+        max_releases=max_releases,
         rules=rules,
         say=say,
     )
 
 
-def allowance(declaration: Declaration | None) -> Allowance:
-    """The declared limits and families; without a declaration, what matrix.yaml would have by default."""
-    from fatwheel.declaration.model import Size
-    from fatwheel.report.budget import Allowance
-    from fatwheel.report.suggestions import Group
-
+def declared_allowance(declaration: Declaration | None) -> Allowance:
+    """The limits and families of matrix.yaml, or the default limits without one."""
     if declaration is None:
         size = Size()
         return Allowance(size.limit, size.warn, size.growth)
@@ -84,9 +84,7 @@ def allowance(declaration: Declaration | None) -> Allowance:
 
 
 def declared_rules(declaration: Declaration) -> tuple[Rule, ...]:
-    """The dispatch of all packages."""
-    from fatwheel.report.dispatch import Rule
-
+    """The dispatch rules of all packages."""
     return tuple(
         Rule(row.feature or row.modules, row.modules, frozenset(row.capabilities))
         for package in declaration.document.packages
@@ -94,46 +92,22 @@ def declared_rules(declaration: Declaration) -> tuple[Rule, ...]:
     )
 
 
-def _tags(declaration: Declaration, channel: str) -> re.Pattern[str]:
-    from fatwheel.plan import channels
-    from fatwheel.release.retention import tag_pattern
-
+def _tag_pattern(declaration: Declaration, channel: str) -> re.Pattern[str]:
     declared = {str(name): one for name, one in channels(declaration).items()}
     if channel not in declared:
-        raise UsageError(f"there is no channel '{channel}'", help=f"declared: {', '.join(declared)}")
+        raise UsageError(f"unknown channel '{channel}'", help=f"declared channels: {', '.join(declared)}")
     return tag_pattern(declared[channel].tag, nightly=channel == "nightly")
 
 
-def priced(diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration) -> PlanDiff:
-    """A difference of plans with what it does to each wheel's size; also on the step's page, on GitHub Actions.
+def estimate_diff(
+    diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration, say: Say
+) -> PlanDiff:
+    """Add size estimates to a plan diff, from the releases of a store or a folder of wheels or records.
 
-    Raises what reading the store raises.
+    Raises `StoreFailure` if the store cannot be read.
     """
-    from fatwheel.report.make_report import Question, gather
-    from fatwheel.report.predict import price_diff
-    from fatwheel.report.summary import prices_markdown
-    from fatwheel.stores import open_store
-
-    allowed = allowance(declaration)
-    found = gather(open_store(store) if store else None, Question(allowed, records=records, say=say))
-    prices = price_diff(diff, found.now, found.prices(), allowed.limit)
-    diff = diff.model_copy(update={"prices": prices})
-    append_summary(prices_markdown(diff))
-    return diff
-
-
-def write_summary(report: Report) -> None:
-    """The report on the step's page, on GitHub Actions."""
-    from fatwheel.report.summary import report_markdown
-
-    append_summary(report_markdown(report))
-
-
-def append_summary(text: str) -> None:
-    """Add to the step summary, if there is one; a page that cannot be written is said, and no failure."""
-    if place := os.environ.get("GITHUB_STEP_SUMMARY"):
-        try:
-            with Path(place).open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            say(f"the step summary could not be written: {error.strerror}")
+    allowance = declared_allowance(declaration)
+    options = ReportOptions(allowance, records=records, say=say)
+    found = read_snapshots(open_store(store) if store else None, options)
+    estimates = estimate_changes(diff, found.now, found.target_sizes(), allowance.limit)
+    return diff.model_copy(update={"estimates": estimates})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fatwheel.records.base import Record
 from fatwheel.records.files import SIZE_LIMIT
-from fatwheel.records.report import CellPrice
+from fatwheel.records.report import SizeEstimate
 from fatwheel.records.shim_requirements import behind
 
 
@@ -106,4 +106,4 @@ class PlanDiff(Record):
     excluded: list[Excluded] = []  # what is left out now, and was not
     included: list[Excluded] = []  # what was left out, and is not any more
     same: int  # cells that differ in nothing but the version
-    prices: list[CellPrice] = []  # what it does to sizes, where releases were given to tell it from
+    estimates: list[SizeEstimate] = []  # sizes after the change, if releases or wheels are given to estimate from

@@ -1,4 +1,4 @@
-"""What a report says: sizes against the limit, prices of targets, growth, and machine code that nothing loads."""
+"""The report on wheel sizes: budgets, size per target, growth, dispatch and unused device code."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Level = Literal["ok", "warn", "grown", "over"]
 
 
 class Part(Record):
-    """A part of a wheel (a module, a target) and the bytes that it takes there."""
+    """A part of a wheel (a module or a target), or a release, with its bytes."""
 
     name: str
     bytes: int
 
 
 class Suggestion(Record):
-    """What would make a wheel smaller. ``predicted``: the sizes that would come of it, by name.
+    """A way to make a wheel smaller. ``predicted``: the resulting sizes, by name.
 
-    ``loses``: capabilities that nothing would cover any more. ``enough``: whether all would be under the limit.
+    ``loses``: capabilities that would no longer be covered. ``enough``: whether every result is under the limit.
     """
 
     what: str
@@ -29,31 +29,32 @@ class Suggestion(Record):
 
 
 Kind = Literal["whole", "slice", "placeholder"]
-"""A wheel with all its modules, with some of them, or without code in the place of one."""
+"""A wheel with all its modules, a partial wheel, or a placeholder wheel without code."""
 
 
 class WheelBudget(Record):
-    """One wheel against the limit and against the last release. ``why`` says what raised the level."""
+    """A wheel compared with the limit and with the previous release. ``why`` explains the level."""
 
     wheel: str
     kind: Kind = "whole"
-    label: str  # the cell's id where it is known, else what its name tells
+    label: str  # the cell's ID if known, else derived from the file name
     bytes: int
     limit: int
-    before: int | None = None  # bytes in the release before; null: it was not there
+    before: int | None = None  # bytes in the previous release; null: not in it
     growth: int | None = None  # bytes
     level: Level = "ok"
     why: str = ""
     targets: list[str] | None = None
-    by_target: list[Part] = []  # the largest first; bytes in the wheel
+    by_target: list[Part] = []  # compressed bytes, the largest first
     by_module: list[Part] = []  # likewise
-    remedies: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
 
 
-class TargetPrice(Record):
-    """What targets add to a wheel, in bytes of the wheel; ``low`` and ``high`` say how far it is sure.
+class TargetSize(Record):
+    """The compressed bytes that targets add to a wheel; ``low`` and ``high`` bound the value.
 
-    ``method``: ``inventory`` is read from the wheel's machine code, ``sizes`` is by difference in differences.
+    ``method``: ``inventory`` is read from the wheel's device code, ``sizes`` is computed by difference in differences.
+    ``basis`` describes the source.
     """
 
     targets: list[str]
@@ -68,7 +69,7 @@ class TargetPrice(Record):
 
 
 class Point(Record):
-    """A wheel's size in one release. ``day`` counts from 1970; null: the store tells no time."""
+    """The size of a wheel in one release. ``day``: days since 1970; null: the store has no time."""
 
     tag: str
     day: float | None
@@ -76,10 +77,10 @@ class Point(Record):
 
 
 class Trend(Record):
-    """How a wheel grows beside its steps, and when it meets the limit. Rates in bytes a day.
+    """How a wheel grows between its steps, and when it reaches the limit. Rates are in bytes per day.
 
-    ``low`` and ``high`` bound the rate with 95 % confidence; null where there are too few releases to tell. ``days`` is
-    null where it does not grow. ``steps``: releases in which targets changed, or which grew far more than the others.
+    ``low`` and ``high`` bound the rate with 95% confidence; null with too few releases. ``days`` until the limit is
+    null if the wheel does not grow. ``steps``: releases in which targets changed, or whose growth is an outlier.
     """
 
     label: str
@@ -89,13 +90,13 @@ class Trend(Record):
     high: float | None = None
     days: float | None = None
     soonest: float | None = None
-    latest: float | None = None  # null with a ``soonest``: it may as well never be
+    latest: float | None = None  # null with a ``soonest``: possibly never
     steps: list[Part] = []
     note: str = ""
 
 
-class DeadCode(Record):
-    """Code that no device loads. ``installed`` is what it takes on disk, ``bytes`` in the wheel (an estimate)."""
+class UnusedCode(Record):
+    """Device code that no device loads. ``installed``: bytes on disk; ``bytes``: compressed bytes, an estimate."""
 
     label: str
     module: str
@@ -106,20 +107,27 @@ class DeadCode(Record):
 
 
 class DispatchedModule(Record):
-    """What a device loads for a feature: a module and the target whose code it takes; null where there is none."""
+    """The module and target that a device loads for a feature; null if there is none.
+
+    ``covered``: whether the wheel's cell covers this capability.
+    """
 
     label: str
     feature: str
     capability: str
     module: str | None
     target: str | None
-    promised: bool
+    covered: bool
 
 
-class CellPrice(Record):
-    """What a change of matrix.yaml does to one wheel. Null where nothing measured tells it."""
+class SizeEstimate(Record):
+    """The estimated effect of a change of matrix.yaml on the size of one wheel. Sizes are null if unknown.
+
+    ``change``: what happens to the wheel's cell.
+    """
 
     id: str
+    change: Literal["changed", "added", "removed"]
     before: int | None
     after: int | None
     low: int | None = None
@@ -129,23 +137,23 @@ class CellPrice(Record):
 
     @property
     def over(self) -> bool:
-        """Whether it would reach the limit."""
+        """Whether the wheel would reach the limit."""
         return self.after is not None and self.after >= self.limit
 
 
 class Report(Record):
-    """All of it. ``problems`` are what the command fails for; ``notes`` are not."""
+    """The whole report. ``errors`` make the command fail, ``notes`` do not."""
 
     store: str
-    now: str | None  # the tag or folder of the wheels that are judged; null: there are none
-    before: str | None  # the tag that they are compared with
+    now: str | None  # tag or folder of the reported wheels; null: none
+    before: str | None  # tag of the release they are compared with
     limit: int
     warn: float  # share of the limit
-    allowed_growth: float  # share of the size before
+    allowed_growth: float  # share of the previous size
     wheels: list[WheelBudget]
-    prices: list[TargetPrice] = []
+    target_sizes: list[TargetSize] = []
     trends: list[Trend] = []
-    dead: list[DeadCode] = []
-    serving: list[DispatchedModule] = []
-    problems: list[str] = []
+    unused_code: list[UnusedCode] = []
+    dispatch: list[DispatchedModule] = []
+    errors: list[str] = []
     notes: list[str] = []

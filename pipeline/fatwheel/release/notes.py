@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from fatwheel.markdown import table
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.smoke import SmokeRecord
 
@@ -58,8 +59,7 @@ def release_notes(tag: str, described: Sequence[ReleasedFile], lacking: Sequence
     shown = [one for one in wheels if one.name not in gone]
     lines = [f"## {tag}", ""]
     if shown:
-        lines += ["| wheel | MiB | targets | runs on | proven on a GPU |", "|---|---:|---|---|---|"]
-        lines += [_row(one) for one in shown]
+        lines += table(("wheel", "MiB", "targets", "runs on", "proven on a GPU"), map(_row, shown), right=(1,))
         lines.append("")
     if lacking:
         lines += ["Not in this release:", ""]
@@ -81,11 +81,11 @@ def has_page(existing: str) -> bool:
     return BEGIN in existing
 
 
-def _row(one: ReleasedFile) -> str:
+def _row(one: ReleasedFile) -> tuple[str, ...]:
     cell = one.build.cell if one.build else None
     targets = " ".join(cell.targets) if cell else ""
     covers = " ".join(cell.covers) if cell else ""
-    return f"| `{one.name}` | {one.size / (1 << 20):.1f} | {targets} | {covers} | {_proof(one)} |"
+    return f"`{one.name}`", f"{one.size / (1 << 20):.1f}", targets, covers, _proof(one)
 
 
 def _proof(one: ReleasedFile) -> str:

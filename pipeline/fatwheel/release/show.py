@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fatwheel.markdown import escape
+from fatwheel.markdown import table as markdown_table
 from fatwheel.records.release import AssetRecord, ReleaseRecord
 from fatwheel.sizes import size
 
@@ -50,17 +52,9 @@ def markdown(record: ReleaseRecord) -> str:
     lines = [f"### Release `{record.tag}`", "", summary(record), ""]
     lacking = [asset for asset in record.assets if not asset.live]
     if lacking:
-        lines += ["| not live | why |", "|---|---|"]
-        lines += [f"| `{asset.name}` | {asset.outcome}: {_cell(asset.reason)} |" for asset in lacking]
-        lines.append("")
-    lines += ["| asset | outcome | size | attempts |", "|---|---|---:|---:|"]
-    lines += [
-        f"| `{asset.name}` | {asset.outcome} | {'' if asset.size is None else size(asset.size)} | {asset.attempts} |"
-        for asset in record.assets
-    ]
-    lines += ["", *(f"- {_cell(note)}" for note in record.notes)]
+        reasons = [(f"`{asset.name}`", f"{asset.outcome}: {asset.reason}") for asset in lacking]
+        lines += [*markdown_table(("not live", "why"), reasons), ""]
+    rows = [(f"`{asset.name}`", asset.outcome, _size(asset), str(asset.attempts)) for asset in record.assets]
+    lines += markdown_table(("asset", "outcome", "size", "attempts"), rows, right=(2, 3))
+    lines += ["", *(f"- {escape(note)}" for note in record.notes)]
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,1 +1,1 @@
-"""Reports: how large wheels are, what makes them so, how they grow, and which of their code nothing loads."""
+"""Reports on wheel sizes: what contributes to them, how they grow, and which device code is unused."""

@@ -1,69 +1,69 @@
-"""Each wheel against the limit and against the release before."""
+"""Compare each wheel with the size limit and with the previous release."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fatwheel.records.report import Level, Part, TargetPrice, WheelBudget
-from fatwheel.report.accounting import Weights, short, weigh
-from fatwheel.report.sizes import Series, SizedWheel, Snapshot
+from fatwheel.records.report import Level, Part, TargetSize, WheelBudget
+from fatwheel.report.breakdown import WheelBreakdown, break_down, module_label
+from fatwheel.report.snapshots import Series, SizedWheel, Snapshot
 from fatwheel.report.suggestions import Group, suggest
 
-MOST_PARTS = 20
+MAX_PARTS = 20
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a declaration allows: bytes, a share of them, a share of the size before; and its families."""
+    """The configured limits, and the GPU families that a wheel can be split into."""
 
-    limit: int
-    warn: float
-    growth: float
+    limit: int  # bytes
+    warn: float  # share of the limit
+    growth: float  # share of the previous size
     families: Mapping[str, Group] | None = None
 
 
-def budget(
+def check_budget(
     now: Snapshot,
     before: Snapshot | None,
     allowance: Allowance,
     names: Mapping[Series, str],
     *,
-    prices: Sequence[TargetPrice] = (),
-    dead: Mapping[str, int] | None = None,
+    target_sizes: Sequence[TargetSize] = (),
+    unused: Mapping[str, int] | None = None,
 ) -> list[WheelBudget]:
-    """One row a wheel, the largest first. ``dead``: by label, the bytes in the wheel that nothing loads."""
+    """Compare every wheel with its limits, the largest first. ``unused``: bytes of unused device code, by label."""
     rows = [
-        _row(
+        _check_wheel(
             wheel,
             before.find(wheel.series) if before else None,
             allowance,
             label=names[wheel.series],
-            prices=prices,
-            dead=dead or {},
+            target_sizes=target_sizes,
+            unused=unused or {},
         )
         for wheel in now.wheels
     ]
     return sorted(rows, key=lambda row: (-row.bytes, row.label))
 
 
-def _row(
-    wheel: SizedWheel, old: SizedWheel | None, allowance: Allowance, *, label: str, prices: Sequence[TargetPrice],
-    dead: Mapping[str, int],
+def _check_wheel(
+    wheel: SizedWheel, old: SizedWheel | None, allowance: Allowance, *, label: str, target_sizes: Sequence[TargetSize],
+    unused: Mapping[str, int],
 ) -> WheelBudget:  # fmt: skip
     old = old if old and not old.partial and not wheel.partial else None
     growth = wheel.bytes - old.bytes if old else None
     level, why = _level(wheel.bytes, old.bytes if old else None, allowance)
-    weights = weigh(wheel.inventory, wheel.bytes) if wheel.inventory else None
-    helping = (
+    breakdown = break_down(wheel.inventory, wheel.bytes) if wheel.inventory else None
+    suggestions = (
         suggest(
             wheel,
             label,
             allowance.limit,
-            weights=weights,
-            prices=prices,
+            breakdown=breakdown,
+            target_sizes=target_sizes,
             families=allowance.families,
-            dead=dead.get(label, 0),
+            unused=unused.get(label, 0),
         )
         if level == "over"
         else []
@@ -79,28 +79,28 @@ def _row(
         level=level,
         why=why,
         targets=list(wheel.targets) if wheel.targets is not None else None,
-        by_target=_parts(weights.by_target) if weights else [],
-        by_module=_parts(_modules(weights))[:MOST_PARTS] if weights else [],
-        remedies=helping,
+        by_target=_parts(breakdown.by_target) if breakdown else [],
+        by_module=_parts(_modules(breakdown))[:MAX_PARTS] if breakdown else [],
+        suggestions=suggestions,
     )
 
 
 def _level(size: int, before: int | None, allowance: Allowance) -> tuple[Level, str]:
     if size >= allowance.limit:
-        too_many = size - allowance.limit + 1
-        return "over", f"{too_many:,} bytes too many: it must be under {allowance.limit:,}"
+        excess = size - allowance.limit + 1
+        return "over", f"{excess:,} bytes too large: it must be smaller than {allowance.limit:,}"
     if before and size - before > allowance.growth * before:
         share = (size - before) / before
-        return "grown", f"grew by {share:.1%}, and {allowance.growth:.0%} are allowed"
+        return "grown", f"grew by {share:.1%}; the limit is {allowance.growth:.0%}"
     if size >= allowance.warn * allowance.limit:
-        return "warn", f"{size / allowance.limit:.1%} of the limit, {allowance.limit - size:,} bytes left"
+        return "warn", f"at {size / allowance.limit:.1%} of the limit, {allowance.limit - size:,} bytes left"
     return "ok", ""
 
 
-def _modules(weights: Weights) -> dict[str, int]:
+def _modules(breakdown: WheelBreakdown) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for module in weights.modules:
-        name = short(module.module)
+    for module in breakdown.modules:
+        name = module_label(module.module)
         sizes[name] = sizes.get(name, 0) + module.total
     return sizes
 

@@ -1,181 +1,185 @@
-"""Which devices load which code: what a package's dispatch says, held against the machine code in a wheel.
+"""Find out which devices load which code, from a package's dispatch rules and the device code in a wheel.
 
-A device loads a module's code if the package's dispatch picks that module for it, and if the module holds code that it
-runs. Code that meets neither for any device that the wheel is for is dead.
+A device loads code from a module if the package's dispatch selects the module for it and the module has code that runs
+on it. Code that no device covered by the wheel loads is unused.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel.errors import PipelineError, UsageError
 from fatwheel.records.inventory import Module, TargetCode
-from fatwheel.records.report import DeadCode, DispatchedModule
-from fatwheel.report.accounting import short, weigh_module
-from fatwheel.report.sizes import SizedWheel
+from fatwheel.records.report import DispatchedModule, UnusedCode
+from fatwheel.report.breakdown import break_down_module, module_label
+from fatwheel.report.snapshots import SizedWheel
 from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, jits, loads, parse_target
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Modules (a glob over their names) that dispatch loads for ``feature`` on these devices."""
+    """The modules (a glob) that the package's dispatch loads for a feature on devices of these capabilities."""
 
     feature: str
     modules: str
     capabilities: frozenset[Capability]
 
     def matches(self, module: Module) -> bool:
-        """By file name without its ending, or by the whole path inside the wheel."""
-        return fnmatch.fnmatchcase(short(module.name), self.modules) or fnmatch.fnmatchcase(module.name, self.modules)
+        """Whether the glob matches the module's display name or its whole path in the wheel."""
+        name = module_label(module.name)
+        return fnmatch.fnmatchcase(name, self.modules) or fnmatch.fnmatchcase(module.name, self.modules)
 
 
-def read_table(path: Path) -> tuple[Rule, ...]:
-    """An exported table: ``{"fused_moe_100": ["10.0", "10.3"]}``, or the feature first and then its modules.
+def read_rules(path: Path) -> tuple[Rule, ...]:
+    """Read a dispatch table: ``{"fused_moe_100": ["10.0", "10.3"]}``, optionally grouped by feature.
 
-    Raises `UsageError` for a file that is not such a table.
+    Raises `UsageError` for a file in any other format.
     """
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(_rules(table))
+        return tuple(_rules(json.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
-        raise UsageError(f"the table cannot be read: {error.strerror}", where=str(path)) from None
-    except (ValueError, TypeError, AttributeError, PipelineError) as error:
+        raise UsageError(f"cannot read the dispatch table: {error.strerror}", where=str(path)) from None
+    except (ValueError, PipelineError) as error:
+        reason = error.what if isinstance(error, PipelineError) else str(error)
         raise UsageError(
-            f"not a table of modules and capabilities: {error}", where=str(path),
+            f"invalid dispatch table: {reason}", where=str(path),
             help='write {"MODULE": ["10.0", "10.3"]} or {"FEATURE": {"MODULE": ["10.0", "10.3"]}}',
         ) from None  # fmt: skip
 
 
-def _rules(table: Mapping[str, object]) -> Iterable[Rule]:
+def _rules(table: object) -> Iterable[Rule]:
+    if not isinstance(table, dict):
+        raise ValueError("expected an object")  # noqa: TRY004  (all errors of the file are of one kind)
     for name, value in table.items():
-        inner = value if isinstance(value, dict) else {name: value}
-        for modules, listed in inner.items():
-            if not isinstance(listed, list):
-                raise TypeError(f"{modules} has no list of capabilities")
-            yield Rule(name, modules, frozenset(map(Capability.parse, listed)))
+        modules_by_glob = value if isinstance(value, dict) else {name: value}
+        for modules, capabilities in modules_by_glob.items():
+            if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities):
+                raise ValueError(f"expected a list of capabilities for {modules}")
+            yield Rule(name, modules, frozenset(map(Capability.parse, capabilities)))
 
 
-def devices(wheel: SizedWheel) -> tuple[Capability, ...]:
-    """The known devices that a wheel is for: those that its cell covers; without a cell, all."""
+def covered_capabilities(wheel: SizedWheel) -> tuple[Capability, ...]:
+    """The capabilities that a wheel covers according to its cell; all known ones if its cell is unknown."""
     if wheel.cell is None or not wheel.cell.covers:
         return KNOWN_CAPABILITIES
     return tuple(map(Capability.parse, wheel.cell.covers))
 
 
-def find_unused_code(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[DeadCode]:
-    """Machine code and PTX in a wheel that no device which it is for would ever load; the most first."""
+def find_unused_code(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[UnusedCode]:
+    """Find SASS and PTX that no device covered by the wheel loads, the largest first."""
     if wheel.inventory is None:
         return []
-    mine = devices(wheel)
+    covered = covered_capabilities(wheel)
     found = []
     for module in wheel.inventory.modules:
-        asked = [rule for rule in rules if rule.matches(module)]
-        picked = frozenset().union(*(rule.capabilities for rule in asked)) if asked else frozenset(mine)
-        weight = weigh_module(module)
+        matching = [rule for rule in rules if rule.matches(module)]
+        dispatched = frozenset().union(*(rule.capabilities for rule in matching)) if matching else frozenset(covered)
+        breakdown = break_down_module(module)
         for text, code in module.targets.items():
             target = parse_target(text)
-            loading = [c for c in mine if _loads(target, code, c, wheel.toolkit)]
-            if any(c in picked for c in loading):
+            running = [c for c in covered if _loads(target, code, c, wheel.toolkit)]
+            if any(c in dispatched for c in running):
                 continue
             found.append(
-                DeadCode(
-                    label=label, module=short(module.name), target=text, installed=code.stored,
-                    bytes=weight.targets[text], why=_why(text, loading, picked, wheel),
+                UnusedCode(
+                    label=label, module=module_label(module.name), target=text, installed=code.stored,
+                    bytes=breakdown.targets[text], why=_why_unused(text, running, dispatched, wheel),
                 )
             )  # fmt: skip
     return sorted(found, key=lambda one: (-one.bytes, one.module, one.target))
 
 
-def _why(text: str, loading: Sequence[Capability], picked: Iterable[Capability], wheel: SizedWheel) -> str:
-    if loading:
-        return f"{_listed(loading)} would run it, and dispatch loads the module on {_listed(sorted(picked)) or 'none'}"
+def _why_unused(text: str, running: Sequence[Capability], dispatched: Iterable[Capability], wheel: SizedWheel) -> str:
+    if running:
+        return f"runs on {_join(running)}, but dispatch loads the module on {_join(sorted(dispatched)) or 'no device'}"
     family = wheel.cell.family if wheel.cell else None
     return f"no device of {family} loads code for {text}" if family else f"no known device loads code for {text}"
 
 
-def simulate(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[DispatchedModule]:
-    """For every known device and every feature: which module serves it, with which target's code.
+def simulate_dispatch(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[DispatchedModule]:
+    """For every known capability and every feature, find the module and the target that a device loads.
 
-    Where several modules of a feature would, the first rule that has one with code wins. Features whose modules the
-    wheel does not hold, and that no device of it asks for, are left out.
+    If several modules of a feature match, the first rule with a module that has code wins. Combinations for which
+    no rule exists are left out.
     """
     if wheel.inventory is None:
         return []
-    promised = frozenset(devices(wheel)) if wheel.cell and wheel.cell.covers else frozenset()
+    covered = frozenset(covered_capabilities(wheel)) if wheel.cell and wheel.cell.covers else frozenset()
     features = list(dict.fromkeys(rule.feature for rule in rules))
     found = []
     for feature in features:
-        mine = [rule for rule in rules if rule.feature == feature]
+        of_feature = [rule for rule in rules if rule.feature == feature]
         for capability in KNOWN_CAPABILITIES:
-            asking = [rule for rule in mine if capability in rule.capabilities]
-            if not asking:
+            matching = [rule for rule in of_feature if capability in rule.capabilities]
+            if not matching:
                 continue
-            module, target = _server(wheel, asking, capability)
+            module, target = _dispatch(wheel, matching, capability)
             found.append(
                 DispatchedModule(
                     label=label, feature=feature, capability=str(capability), module=module, target=target,
-                    promised=capability in promised,
+                    covered=capability in covered,
                 )
             )  # fmt: skip
     return found
 
 
-def lacking(wheel: SizedWheel, label: str, served: Sequence[DispatchedModule]) -> list[str]:
-    """Promises that a wheel does not keep: a device that it is for finds no code. A partial wheel promises less."""
+def find_missing_code(wheel: SizedWheel, label: str, dispatched: Sequence[DispatchedModule]) -> list[str]:
+    """Describe capabilities that a wheel covers without having code for them. A partial wheel is never reported."""
     if wheel.inventory is None or wheel.cell is None or wheel.partial:
         return []
-    problems = [
-        f"{label}: {capability} is promised, and no module holds code for it"
+    errors = [
+        f"{label}: covers {capability}, but no module has code for it"
         for capability in map(Capability.parse, wheel.cell.covers)
-        if not any(_best(module, capability, wheel.toolkit) for module in wheel.inventory.modules)
+        if not any(_best_target(module, capability, wheel.toolkit) for module in wheel.inventory.modules)
     ]
-    for one in served:
-        if one.promised and one.target is None and one.label == label:
-            what = f"{one.module} holds none for it" if one.module else "the wheel holds no module for it"
-            problems.append(f"{label}: {one.capability} is promised, and {one.feature} has no code: {what}")
-    return problems
+    for one in dispatched:
+        if one.covered and one.target is None and one.label == label:
+            reason = f"{one.module} has none" if one.module else "the wheel has no module for it"
+            errors.append(f"{label}: covers {one.capability}, but {one.feature} has no code for it: {reason}")
+    return errors
 
 
-def _server(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) -> tuple[str | None, str | None]:
-    empty: str | None = None
+def _dispatch(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) -> tuple[str | None, str | None]:
+    """The module and target that a device loads; a module without a target if none of the modules has code."""
+    without_code: str | None = None
     modules = wheel.inventory.modules if wheel.inventory else []
     for rule in rules:
         for module in modules:
             if rule.matches(module):
-                best = _best(module, capability, wheel.toolkit)
-                if best:
-                    return short(module.name), best
-                empty = empty or short(module.name)
-    return empty, None
+                target = _best_target(module, capability, wheel.toolkit)
+                if target:
+                    return module_label(module.name), target
+                without_code = without_code or module_label(module.name)
+    return without_code, None
 
 
-def _best(module: Module, capability: Capability, release: str) -> str | None:
-    """The target whose code the driver takes: its own machine code first, then the family's, the nearest; then PTX."""
+_SUFFIX_RANK = {"": 0, "f": 1, "a": 2}
+
+
+def _best_target(module: Module, capability: Capability, release: str) -> str | None:
+    """The target whose code the driver loads: exact SASS first, then the closest of the same major, then PTX."""
     found: list[tuple[tuple[int, int, int], str]] = []
     for text, code in module.targets.items():
         target = parse_target(text)
         if code.sass and loads(target, capability, release):
-            found.append(((2, target.minor, _RANK[target.suffix]), text))
+            found.append(((2, target.minor, _SUFFIX_RANK[target.suffix]), text))
         elif code.ptx and jits(_virtual(target), capability, release):
             found.append(((1, target.major, target.minor), text))
     return max(found)[1] if found else None
 
 
-_RANK = {"": 0, "f": 1, "a": 2}
-
-
 def _loads(target: Target, code: TargetCode, capability: Capability, release: str) -> bool:
-    machine = code.sass is not None and loads(target, capability, release)
-    return machine or (code.ptx is not None and jits(_virtual(target), capability, release))
+    has_sass = code.sass is not None and loads(target, capability, release)
+    return has_sass or (code.ptx is not None and jits(_virtual(target), capability, release))
 
 
 def _virtual(target: Target) -> Target:
     return Target(target.major, target.minor, target.suffix, "virtual")
 
 
-def _listed(capabilities: Iterable[Capability]) -> str:
+def _join(capabilities: Iterable[Capability]) -> str:
     return " ".join(map(str, capabilities))

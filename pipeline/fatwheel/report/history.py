@@ -1,4 +1,4 @@
-"""Past releases, from a store's own listing: names, sizes and times; manifests tell which targets a wheel was for."""
+"""Read past releases from a store: wheel names, sizes and times; the targets come from manifests, if any."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.files import MANIFEST
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
-from fatwheel.report.sizes import SizedWheel, Snapshot, is_wheel, kind_of, series_of
+from fatwheel.report.snapshots import SizedWheel, Snapshot, is_wheel, kind_of, series_of
 from fatwheel.stores.clock import Clock
 from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from fatwheel.stores.retry import Retrier, RetryPolicy
 
-LARGEST_MANIFEST = 64 << 20  # bytes
-MOST_RELEASES = 90
-"""A quarter of nightlies: older ones say little of how a wheel grows now."""
+MAX_MANIFEST_BYTES = 64 << 20
+MAX_RELEASES = 90
+"""Three months of nightlies; older ones are not representative of the current growth."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class History:
-    """Releases with wheels, the oldest first."""
+    """Releases that contain wheels, the oldest first."""
 
     snapshots: tuple[Snapshot, ...]
     notes: tuple[str, ...] = ()
@@ -40,19 +40,20 @@ def read_history(
     store: ReadableStore,
     *,
     tags: re.Pattern[str] | None = None,
-    most: int = MOST_RELEASES,
+    most: int = MAX_RELEASES,
     clock: Clock | None = None,
     say: Callable[[str], None] | None = None,
 ) -> History:
-    """The newest published releases that hold wheels; ``tags`` says which count, ``say`` hears of long waits.
+    """Read the newest ``most`` published releases that contain wheels.
 
-    Raises `StoreFailure` for a store that cannot be read.
+    ``tags`` selects releases by tag; long waits are reported to ``say``. Raises `StoreFailure` if the store cannot be
+    read.
     """
-    ask = _Asking(clock or Clock(), say)
+    ask = _RetryingReader(clock or Clock(), say)
     notes: list[str] = []
     found = [r for r in ask(store.releases) if not r.draft and (tags is None or tags.fullmatch(r.tag))]
     if len(found) > most:
-        notes.append(f"of {len(found)} releases the newest {most} are looked at")
+        notes.append(f"read only the newest {most} of {len(found)} releases")
     snapshots = []
     for release in found[:most]:
         wheels = _wheels(store, release, ask, notes)
@@ -62,36 +63,38 @@ def read_history(
     return History(tuple(snapshots), tuple(notes))
 
 
-class _Asking:
-    """Asks a store, as often as it takes."""
+class _RetryingReader:
+    """Calls a store, with retries."""
 
     def __init__(self, clock: Clock, say: Callable[[str], None] | None) -> None:
         self._clock = clock
         self._say = say
 
-    def __call__(self, question: Callable[[], T]) -> T:
+    def __call__(self, request: Callable[[], T]) -> T:
         retrying = Retrier(RetryPolicy(), self._clock, threading.Event(), self._waiting).retrying()
-        return retrying(question)
+        return retrying(request)
 
     def _waiting(self, seconds: float) -> None:
         if self._say:
-            self._say(f"the store asks to wait {seconds:.0f} s; with GITHUB_TOKEN it allows more")
+            self._say(f"rate limited, retrying in {seconds:.0f} s; set GITHUB_TOKEN to raise the limit")
 
 
-def _wheels(store: ReadableStore, release: RemoteRelease, ask: _Asking, notes: list[str]) -> tuple[SizedWheel, ...]:
+def _wheels(
+    store: ReadableStore, release: RemoteRelease, ask: _RetryingReader, notes: list[str]
+) -> tuple[SizedWheel, ...]:
     assets = [asset for asset in ask(lambda: store.assets(release)) if asset.whole]
     manifest = next((asset for asset in assets if asset.name == MANIFEST), None)
-    told = _manifest(store, release, manifest, ask, notes) if manifest else Manifest(tag=release.tag)
-    about = {asset.name: asset for asset in told.assets}
-    planned = {cell.wheel: cell for cell in told.plan.cells} if told.plan else {}
+    read = _read_manifest(store, release, manifest, ask, notes) if manifest else Manifest(tag=release.tag)
+    described = {asset.name: asset for asset in read.assets}
+    planned = {cell.wheel: cell for cell in read.plan.cells} if read.plan else {}
     root = store.root if isinstance(store, DirectoryStore) else None
     return tuple(
         SizedWheel(
             file=asset.name,
             series=series_of(asset.name),
             bytes=asset.size,
-            cell=_cell(about.get(asset.name), planned.get(asset.name)),
-            kind=(kind := kind_of(_build(about.get(asset.name)))),
+            cell=_cell(described.get(asset.name), planned.get(asset.name)),
+            kind=(kind := kind_of(_build(described.get(asset.name)))),
             path=root / asset.id if root and kind != "placeholder" else None,
         )
         for asset in assets
@@ -99,28 +102,28 @@ def _wheels(store: ReadableStore, release: RemoteRelease, ask: _Asking, notes: l
     )
 
 
-def _cell(about: ManifestAsset | None, planned: Cell | None) -> Cell | None:
-    return about.build.cell if about and about.build else planned
+def _cell(described: ManifestAsset | None, planned: Cell | None) -> Cell | None:
+    return described.build.cell if described and described.build else planned
 
 
-def _build(about: ManifestAsset | None) -> BuildRecord | None:
-    return about.build if about else None
+def _build(described: ManifestAsset | None) -> BuildRecord | None:
+    return described.build if described else None
 
 
-def _manifest(
-    store: ReadableStore, release: RemoteRelease, asset: RemoteAsset, ask: _Asking, notes: list[str]
+def _read_manifest(
+    store: ReadableStore, release: RemoteRelease, asset: RemoteAsset, ask: _RetryingReader, notes: list[str]
 ) -> Manifest:
-    if asset.size <= LARGEST_MANIFEST:
+    if asset.size <= MAX_MANIFEST_BYTES:
         try:
             return Manifest.model_validate_json(ask(lambda: b"".join(store.read(asset))))
         except ValidationError:
             pass
-    notes.append(f"{release.tag}/{MANIFEST} is not a manifest of fatwheel's: what it says is not used")
+    notes.append(f"{release.tag}/{MANIFEST}: ignored, since it is not a fatwheel manifest")
     return Manifest(tag=release.tag)
 
 
 def _time(release: RemoteRelease, wheels: tuple[SizedWheel, ...]) -> datetime | None:
-    """When it was made: the day in a nightly's version, since a tag may be older than its release; else the store's."""
+    """When the release was made: the date in a nightly version if there is one, else the store's time."""
     days = {match[1] for wheel in wheels if (match := re.search(r"\.dev(20\d{6})", wheel.file))}
     try:
         if len(days) == 1:

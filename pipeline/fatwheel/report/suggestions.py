@@ -1,4 +1,4 @@
-"""What would bring a wheel under its limit, with the sizes that would come of it."""
+"""Suggest ways to get a wheel under its size limit, with the predicted sizes."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from fatwheel.records.report import Suggestion, TargetPrice
-from fatwheel.report.accounting import Weights
-from fatwheel.report.sizes import SizedWheel
+from fatwheel.records.report import Suggestion, TargetSize
+from fatwheel.report.breakdown import WheelBreakdown
+from fatwheel.report.snapshots import SizedWheel
 from fatwheel.targets import covers, parse_target
 
 
 @dataclass(frozen=True)
 class Group:
-    """A family that a wheel could be split into: majors of its devices, and targets added to what is native."""
+    """A GPU family that a wheel can be split into: device majors, and additional base targets."""
 
     majors: tuple[int, ...]
     base: tuple[str, ...] = ()
 
-    def of(self, targets: Sequence[str]) -> list[str]:
-        """What it would hold of a wheel's targets; empty where none is native."""
+    def select(self, targets: Sequence[str]) -> list[str]:
+        """The targets that the family's wheel would get; empty if none is of its majors."""
         native = [text for text in targets if parse_target(text).major in self.majors]
         return [text for text in targets if text in native or text in self.base] if native else []
 
 
 GROUPS: Mapping[str, Group] = {"sm9x": Group((7, 8, 9)), "sm10x": Group((10, 11)), "sm12x": Group((12,))}
-"""How FlashInfer's proposal divides GPUs, for wheels whose declaration names no families."""
-_MOST_DROPPED = 3  # targets at once: who has to drop more should split
+"""The families of FlashInfer's proposal, for wheels without declared families."""
+_MAX_DROPPED = 3  # targets at once; beyond that, splitting is the better choice
+_MAX_DROPS = 4  # alternatives listed
 
 
 def suggest(
@@ -35,63 +36,63 @@ def suggest(
     label: str,
     limit: int,
     *,
-    weights: Weights | None,
-    prices: Sequence[TargetPrice],
+    breakdown: WheelBreakdown | None,
+    target_sizes: Sequence[TargetSize],
     families: Mapping[str, Group] | None = None,
-    dead: int = 0,
+    unused: int = 0,
 ) -> list[Suggestion]:
-    """All that is known to help, what costs users least first. ``dead``: bytes in the wheel that nothing loads."""
+    """List everything known to help, the least intrusive first. ``unused``: bytes of unused device code."""
     found = []
-    if 0 < dead < wheel.bytes:
-        size = wheel.bytes - dead
-        found.append(Suggestion(what="leave out what nothing loads", predicted={label: size}, enough=size < limit))
-    held = wheel.targets or ()
-    found += _drops(wheel, label, limit, weights, prices)
-    if weights and len(held) > 1:
-        found += _splits(label, limit, held, weights, families or GROUPS)
+    if 0 < unused < wheel.bytes:
+        size = wheel.bytes - unused
+        found.append(Suggestion(what="remove unused device code", predicted={label: size}, enough=size < limit))
+    targets = wheel.targets or ()
+    found += _suggest_drops(wheel, label, limit, breakdown, target_sizes)
+    if breakdown and len(targets) > 1:
+        found += _suggest_splits(label, limit, targets, breakdown, families or GROUPS)
     return found
 
 
-def _drops(
-    wheel: SizedWheel, label: str, limit: int, weights: Weights | None, prices: Sequence[TargetPrice]
+def _suggest_drops(
+    wheel: SizedWheel, label: str, limit: int, breakdown: WheelBreakdown | None, target_sizes: Sequence[TargetSize]
 ) -> list[Suggestion]:
-    """The smallest sets of targets without which it fits; those first whose devices other targets serve."""
-    held = wheel.targets or ()
-    known = {price.targets[0]: price.bytes for price in prices if price.label == label and len(price.targets) == 1}
-    droppable = [target for target in held if weights or target in known]
-    for count in range(1, min(_MOST_DROPPED, len(held) - 1) + 1):
+    """Find the smallest sets of targets to drop, first those whose devices run the code of another target."""
+    targets = wheel.targets or ()
+    known = {one.targets[0]: one.bytes for one in target_sizes if one.label == label and len(one.targets) == 1}
+    droppable = [target for target in targets if breakdown or target in known]
+    for count in range(1, min(_MAX_DROPPED, len(targets) - 1) + 1):
         found = []
         for dropped in combinations(droppable, count):
-            kept = [target for target in held if target not in dropped]
-            size = weights.holding(kept) if weights else wheel.bytes - sum(known[target] for target in dropped)
+            kept = [target for target in targets if target not in dropped]
+            size = breakdown.size_with(kept) if breakdown else wheel.bytes - sum(known[target] for target in dropped)
             if size < limit:
-                loses = lost(wheel, held, kept)
+                loses = find_lost_capabilities(wheel, targets, kept)
                 found.append(
                     Suggestion(what=f"drop {' '.join(dropped)}", predicted={label: size}, loses=loses, enough=True)
                 )
         if found:
-            return sorted(found, key=lambda one: (len(one.loses), one.predicted[label]))[:4]
+            return sorted(found, key=lambda one: (len(one.loses), one.predicted[label]))[:_MAX_DROPS]
     return []
 
 
-def lost(wheel: SizedWheel, held: Iterable[str], kept: Iterable[str]) -> list[str]:
-    """The capabilities that only the dropped targets serve, among those that the wheel is for."""
-    before = covers(map(parse_target, held), None, wheel.toolkit)
+def find_lost_capabilities(wheel: SizedWheel, targets: Iterable[str], kept: Iterable[str]) -> list[str]:
+    """The capabilities covered by a wheel that only the dropped targets run on."""
+    before = covers(map(parse_target, targets), None, wheel.toolkit)
     after = covers(map(parse_target, kept), None, wheel.toolkit)
-    mine = set(wheel.cell.covers) if wheel.cell else {str(one) for one in before}
-    return [str(one) for one in before if one not in after and str(one) in mine]
+    covered = set(wheel.cell.covers) if wheel.cell else {str(one) for one in before}
+    return [str(one) for one in before if one not in after and str(one) in covered]
 
 
-def _splits(
-    label: str, limit: int, held: Sequence[str], weights: Weights, families: Mapping[str, Group]
+def _suggest_splits(
+    label: str, limit: int, targets: Sequence[str], breakdown: WheelBreakdown, families: Mapping[str, Group]
 ) -> list[Suggestion]:
-    by_family = {name: targets for name, group in families.items() if (targets := group.of(held))}
+    by_family = {name: selected for name, group in families.items() if (selected := group.select(targets))}
     found = []
     if len(by_family) > 1:
-        sizes = {f"{label} {name}": weights.holding(targets) for name, targets in by_family.items()}
+        sizes = {f"{label} {name}": breakdown.size_with(selected) for name, selected in by_family.items()}
         found.append(_split("split by family", sizes, limit))
-    alone = {f"{label} sm{parse_target(target).undotted}": weights.holding([target]) for target in held}
-    found.append(_split("split by target", alone, limit))
+    single = {f"{label} sm{parse_target(target).undotted}": breakdown.size_with([target]) for target in targets}
+    found.append(_split("split by target", single, limit))
     return found
 
 

@@ -1,38 +1,32 @@
-"""A report, and what a change costs, in Markdown: for a step's page on GitHub Actions."""
+"""Render a report and size estimates as Markdown, for the step summary of GitHub Actions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from fatwheel import markdown
 from fatwheel.records.plan import PlanDiff
 from fatwheel.records.report import Report
-from fatwheel.report.tables import Table, price_table, tables
+from fatwheel.report.tables import Table, estimates_table, tables
 
 
 def report_markdown(report: Report) -> str:
-    """All tables, the problems first."""
-    lines = ["## Sizes", ""]
-    lines += [f"- **{problem}**" for problem in report.problems]
-    if report.problems:
+    """Render the errors, then all tables."""
+    lines = ["## Wheel sizes", ""]
+    lines += [f"- **{markdown.escape(error)}**" for error in report.errors]
+    if report.errors:
         lines.append("")
     for table in tables(report):
-        lines += _table(table)
+        lines += _render(table)
     return "\n".join(lines) + "\n"
 
 
-def prices_markdown(diff: PlanDiff) -> str:
-    """What the change since a revision costs."""
-    table = price_table(diff.prices)
+def estimates_markdown(diff: PlanDiff) -> str:
+    """Render the estimated size changes since a revision."""
+    table = estimates_table(diff.estimates)
     if not table.rows:
-        return f"## Sizes\n\nNo wheel changes its targets since {diff.revision}.\n"
-    return "\n".join(["## Sizes", "", *_table(table)]) + "\n"
+        return f"## Wheel sizes\n\nNo wheel changed its targets since {diff.revision}.\n"
+    return "\n".join(["## Wheel sizes", "", *_render(table)]) + "\n"
 
 
-def _table(table: Table) -> list[str]:
-    marks = ["---:" if at in table.right else "---" for at in range(len(table.headings))]
-    lines = [f"### {table.title}", "", _row(table.headings), "|" + "|".join(marks) + "|", *map(_row, table.rows), ""]
+def _render(table: Table) -> list[str]:
+    lines = [f"### {table.title}", "", *markdown.table(table.headings, table.rows, right=table.right), ""]
     return [*lines, table.below, ""] if table.below else lines
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

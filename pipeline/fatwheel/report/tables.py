@@ -1,4 +1,4 @@
-"""A report as tables of text, whoever shows them."""
+"""Arrange a report as tables of text, for any output format."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fatwheel.records.report import CellPrice, DeadCode, DispatchedModule, Report, TargetPrice, WheelBudget
+from fatwheel.records.report import DispatchedModule, Report, SizeEstimate, TargetSize, UnusedCode, WheelBudget
 from fatwheel.report import formatting
 from fatwheel.sizes import size
 
-MOST_ROWS = 12
-_STATES = {"ok": "ok", "warn": "near", "grown": "GREW", "over": "OVER"}
+MAX_ROWS = 12
+_MAX_PARTS = 5
+NO_CODE, OVER, TOO_LARGE, GREW, NEAR = "NO CODE", "OVER", "too large", "GREW", "near"
+"""Values that displays highlight."""
+_STATES = {"ok": "ok", "warn": NEAR, "grown": GREW, "over": OVER}
 
 
 @dataclass(frozen=True)
 class Table:
-    """``right``: columns, from 0, that are set to the right. ``below``: a line under it."""
+    """A table of text. ``right``: right-aligned columns, from 0. ``below``: a line to print under the table."""
 
     title: str
     headings: tuple[str, ...]
@@ -26,49 +29,53 @@ class Table:
 
 
 def tables(report: Report) -> list[Table]:
-    """Those that have something to say."""
-    found = [_budget(report)]
+    """All tables of a report that have rows."""
+    found = [_budget_table(report)]
     for row in report.wheels:
         if row.level in ("over", "grown"):
-            found += _parts(row)
-    found += [_prices(report.prices), _trends(report), _dead(report.dead), _serving(report.serving)]
+            found += _wheel_tables(row)
+    found += [
+        _target_table(report.target_sizes),
+        _trend_table(report),
+        _unused_table(report.unused_code),
+        _dispatch_table(report.dispatch),
+    ]
     return [table for table in found if table.rows]
 
 
-def _budget(report: Report) -> Table:
-    since = f"since {report.before}" if report.before else "since"
+def _budget_table(report: Report) -> Table:
+    since = f"since {report.before}" if report.before else "growth"
     rows = tuple(
-        (row.label, size(row.bytes), formatting.share(row), formatting.growth(row), _STATES[row.level])
+        (
+            row.label, size(row.bytes), formatting.percent(row.bytes, row.limit), formatting.growth(row),
+            _STATES[row.level],
+        )
         for row in report.wheels
-    )
+    )  # fmt: skip
     return Table(
-        f"{report.now}: {len(rows)} wheel{'s' if len(rows) != 1 else ''}, limit {size(report.limit)}",
+        f"{report.now}: {formatting.count_of(len(rows), 'wheel')}, limit {size(report.limit)}",
         ("wheel", "size", "of limit", since, ""), rows, (1, 2, 3),
     )  # fmt: skip
 
 
-def _parts(row: WheelBudget) -> list[Table]:
+def _wheel_tables(row: WheelBudget) -> list[Table]:
+    """The largest parts of a wheel, and ways to make it smaller."""
     found = []
     if row.by_module:
-        count = max(len(row.by_module[:5]), len(row.by_target[:5]))
         blank = ("", "")
-        modules = [(part.name, size(part.bytes)) for part in row.by_module[:5]]
-        targets = [(part.name, size(part.bytes)) for part in row.by_target[:5]]
+        modules = [(part.name, size(part.bytes)) for part in row.by_module[:_MAX_PARTS]]
+        targets = [(part.name, size(part.bytes)) for part in row.by_target[:_MAX_PARTS]]
         rows = tuple(
             (*(modules[at] if at < len(modules) else blank), *(targets[at] if at < len(targets) else blank))
-            for at in range(count)
+            for at in range(max(len(modules), len(targets)))
         )
-        found.append(Table(f"{row.label}: its largest parts", ("module", "size", "target", "size"), rows, (1, 3)))
-    helping = tuple(
-        (
-            help.what,
-            _predicted(help.predicted, row.label),
-            _losing(help.loses),
-            "" if help.enough else "too large",
-        )
-        for help in row.remedies
+        found.append(Table(f"{row.label}: largest parts", ("module", "size", "target", "size"), rows, (1, 3)))
+    suggestions = tuple(
+        (one.what, _predicted(one.predicted, row.label), " ".join(one.loses) or "-", "" if one.enough else TOO_LARGE)
+        for one in row.suggestions
     )
-    found.append(Table(f"{row.label}: what would bring it under", ("change", "then", "loses", ""), helping))
+    headings = ("change", "predicted size", "no longer covers", "")
+    found.append(Table(f"{row.label}: ways to get under the limit", headings, suggestions))
     return found
 
 
@@ -76,98 +83,93 @@ def _predicted(sizes: dict[str, int], label: str) -> str:
     return ", ".join(f"{name.removeprefix(label).strip()} {size(count)}".strip() for name, count in sizes.items())
 
 
-def _losing(capabilities: Sequence[str]) -> str:
-    return f"devices {' '.join(capabilities)}" if capabilities else "no device"
-
-
-def _prices(prices: Sequence[TargetPrice]) -> Table:
-    """The newest of each: by machine code one row a target, over all wheels; by sizes one row a wheel."""
-    groups: dict[tuple[str, str], list[TargetPrice]] = {}
+def _target_table(target_sizes: Sequence[TargetSize]) -> Table:
+    """The newest value of each: one row per target if read from device code, one row per wheel otherwise."""
+    groups: dict[tuple[str, str], list[TargetSize]] = {}
     seen: set[tuple[str, str, str]] = set()
-    for price in prices:
-        key = (" ".join(price.targets), price.label, price.method)
+    for one in target_sizes:
+        key = (" ".join(one.targets), one.label, one.method)
         if key not in seen:
             seen.add(key)
-            groups.setdefault((key[0], price.label if price.method == "sizes" else ""), []).append(price)
+            groups.setdefault((key[0], one.label if one.method == "sizes" else ""), []).append(one)
     rows = []
     for (target, _), found in groups.items():
-        middle = size(median(price.bytes for price in found))
-        reach = formatting.span(min(price.low for price in found), max(price.high for price in found))
+        middle = size(median(one.bytes for one in found))
+        reach = formatting.size_range(min(one.low for one in found), max(one.high for one in found))
         where = found[0].label if len(found) == 1 else f"{len(found)} wheels"
-        how = "its machine code" if found[0].method == "inventory" else "sizes: " + found[0].basis.partition(": ")[2]
-        rows.append((target, middle, reach if reach != middle else "", where, how))
-    return Table("the price of a target", ("target", "adds", "between", "in", "from"), tuple(rows), (1,))
+        rows.append((target, middle, reach if reach != middle else "", where, found[0].basis))
+    return Table("size per target", ("target", "size", "range", "wheel", "source"), tuple(rows), (1,))
 
 
-def _trends(report: Report) -> Table:
+def _trend_table(report: Report) -> Table:
     rows = tuple(
         (
-            trend.label, size(report.limit - trend.points[-1].bytes), formatting.rate(trend), formatting.sure(trend),
-            formatting.days(trend), str(len(trend.points)),
+            trend.label, size(report.limit - trend.points[-1].bytes), formatting.rate(trend),
+            formatting.rate_range(trend), formatting.time_left(trend), str(len(trend.points)),
         )
         for trend in report.trends
         if trend.rate is not None
     )  # fmt: skip
     return Table(
-        "until the limit", ("wheel", "room", "grows a day", "95 %", "lasts", "releases"), rows[:MOST_ROWS], (1, 2, 5),
-        _more(rows).removesuffix("; "),
+        "growth and time to the limit", ("wheel", "room", "per day", "95% interval", "time left", "releases"),
+        rows[:MAX_ROWS], (1, 2, 5), _more(rows),
     )  # fmt: skip
 
 
-def _dead(dead: Sequence[DeadCode]) -> Table:
-    """One row for the modules of a wheel that hold the same dead target for the same reason."""
-    groups: dict[tuple[str, str, str], list[DeadCode]] = {}
-    for one in dead:
+def _unused_table(unused: Sequence[UnusedCode]) -> Table:
+    """One row for all modules of a wheel with the same unused target for the same reason."""
+    groups: dict[tuple[str, str, str], list[UnusedCode]] = {}
+    for one in unused:
         groups.setdefault((one.label, one.target, one.why), []).append(one)
     found = sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1]))
     rows = tuple(
         (
-            label, target, formatting.listed([one.module for one in held], 1), size(sum(one.bytes for one in held)),
-            size(sum(one.installed for one in held)), why,
+            label, target, formatting.join_names([one.module for one in group], 1),
+            size(sum(one.bytes for one in group)), size(sum(one.installed for one in group)), why,
         )
-        for (label, target, why), held in found
+        for (label, target, why), group in found
     )  # fmt: skip
-    total = f"in all {size(sum(one.bytes for one in dead))} of the wheels, "
-    total += f"{size(sum(one.installed for one in dead))} installed"
+    total = f"total: {size(sum(one.bytes for one in unused))} in wheels, "
+    total += f"{size(sum(one.installed for one in unused))} installed"
     return Table(
-        "code that no device loads", ("wheel", "target", "modules", "in wheel", "installed", "why"), rows[:MOST_ROWS],
-        (3, 4), f"{_more(rows)}{total}",
+        "unused device code", ("wheel", "target", "modules", "in wheel", "installed", "why"), rows[:MAX_ROWS],
+        (3, 4), "; ".join(filter(None, [_more(rows), total])),
     )  # fmt: skip
 
 
-def _serving(serving: Sequence[DispatchedModule]) -> Table:
-    """For each feature of a wheel, the devices that a module serves."""
+def _dispatch_table(dispatch: Sequence[DispatchedModule]) -> Table:
+    """For each feature of a wheel, the devices that load the same module."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for one in serving:
+    for one in dispatch:
         if one.target is not None:
             key = (one.label, one.feature, f"{one.module} ({one.target})")
-        elif one.promised:
-            key = (one.label, one.feature, "NOTHING")
+        elif one.covered:
+            key = (one.label, one.feature, NO_CODE)
         else:
             continue
         groups.setdefault(key, []).append(one.capability)
-    rows = tuple((label, feature, " ".join(held), by) for (label, feature, by), held in groups.items())
+    rows = tuple((label, feature, " ".join(group), module) for (label, feature, module), group in groups.items())
     return Table(
-        "who serves whom", ("wheel", "feature", "devices", "served by"), rows[: 2 * MOST_ROWS],
-        (), _more(rows, 2 * MOST_ROWS),
+        "module loaded per device", ("wheel", "feature", "capabilities", "module"), rows[: 2 * MAX_ROWS],
+        (), _more(rows, 2 * MAX_ROWS),
     )  # fmt: skip
 
 
-def price_table(prices: Sequence[CellPrice]) -> Table:
-    """What a change of matrix.yaml does to sizes."""
+def estimates_table(estimates: Sequence[SizeEstimate]) -> Table:
+    """The effect of a change of matrix.yaml on sizes."""
     rows = tuple(
         (
-            price.id,
-            size(price.before) if price.before is not None else "-",
-            formatting.after(price),
-            f"{100 * price.after / price.limit:.1f} %" if price.after is not None else "-",
-            "OVER" if price.over else "",
-            price.basis,
+            one.id,
+            size(one.before) if one.before is not None else "-",
+            formatting.estimated_size(one),
+            formatting.percent(one.after, one.limit) if one.after is not None else "-",
+            OVER if one.over else "",
+            one.basis,
         )
-        for price in prices
+        for one in estimates
     )
-    return Table("what it costs", ("wheel", "now", "then", "of limit", "", "from"), rows, (1, 3))
+    return Table("estimated sizes", ("wheel", "now", "estimate", "of limit", "", "basis"), rows, (1, 3))
 
 
-def _more(rows: Sequence[object], most: int = MOST_ROWS) -> str:
-    return f"and {len(rows) - most} more; " if len(rows) > most else ""
+def _more(rows: Sequence[object], most: int = MAX_ROWS) -> str:
+    return f"{len(rows) - most} more" if len(rows) > most else ""

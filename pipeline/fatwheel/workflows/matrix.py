@@ -1,4 +1,4 @@
-"""A plan as the job matrices of GitHub Actions, and what the planning step says about it."""
+"""Turn a plan into job matrices, annotations and a step summary for GitHub Actions."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fatwheel.errors import UsageError
+from fatwheel.markdown import escape, table
+from fatwheel.plan.plan_validation import MATRIX_JOBS
 from fatwheel.records.plan import Cell, Plan
 
-MATRIX_JOBS = 256
-"""The most jobs that one matrix may hold."""
 OUTPUT_BYTES = 1 << 20
-"""The most that the outputs of one job may hold, counted as UTF-16: two bytes a character."""
+"""GitHub's limit for all outputs of one job, counted as UTF-16: two bytes per character."""
 
 Rows = list[dict[str, Any]]
 
 
 def artifact_names(cell: Cell) -> list[str]:
-    """The workflow artifacts that a cell brings: its wheel's, and its GPU test's record."""
+    """The workflow artifacts of a cell: its wheel, and the smoke record of its GPU test."""
     return [cell.artifact, f"{cell.artifact}-smoke"] if cell.smoke else [cell.artifact]
 
 
 def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
-    """One row for each cell to build; ``sessions`` are the nox sessions by cell id.
+    """Make one matrix row per cell to build; ``sessions`` maps cell IDs to nox sessions.
 
-    ``import``: whether it can be installed and imported as it is, which an sdist cannot. Raises `UsageError` for
-    a cell that no runner builds.
+    ``import``: whether the result can be imported as it is, which an sdist cannot. Raises `UsageError` for a cell
+    without a runner.
     """
-    lost = [cell.id for cell in cells if not cell.runner and cell.arch]
-    if lost:
-        raise UsageError(f"no runner builds {', '.join(lost)}", help="declare one under runners.build")
+    without_runner = [cell.id for cell in cells if not cell.runner and cell.arch]
+    if without_runner:
+        raise UsageError(f"no runner for {', '.join(without_runner)}", help="declare one in runners.build")
     return [
         {
             "id": cell.id,
@@ -46,7 +46,7 @@ def build_rows(cells: Sequence[Cell], sessions: Mapping[str, str]) -> Rows:
 
 
 def smoke_rows(cells: Sequence[Cell]) -> Rows:
-    """One row for each cell that a GPU runner proves."""
+    """Make one matrix row per cell with a GPU runner."""
     return [
         {"id": cell.id, "artifact": cell.artifact, "wheel": cell.wheel, "runner": cell.smoke}
         for cell in cells
@@ -55,48 +55,48 @@ def smoke_rows(cells: Sequence[Cell]) -> Rows:
 
 
 def with_runner(plan: Plan, runner: str) -> Plan:
-    """The plan with a runner for the cells that any machine can build: pure wheels and shims."""
+    """Assign a runner to the cells that any machine can build: pure wheels and shims."""
     cells = [cell if cell.runner or cell.arch else cell.model_copy(update={"runner": runner}) for cell in plan.cells]
     return plan.model_copy(update={"cells": cells})
 
 
-def outputs(build: Rows, smoke: Rows, **more: str) -> str:
-    """What the planning step appends to GITHUB_OUTPUT. Raises `UsageError` for what GitHub would not take."""
+def format_outputs(build: Rows, smoke: Rows, **more: str) -> str:
+    """Format the outputs of the planning step, NAME=VALUE. Raises `UsageError` if they exceed GitHub's limits."""
     for name, rows in (("build", build), ("smoke", smoke)):
         if len(rows) > MATRIX_JOBS:
             raise UsageError(
-                f"{len(rows)} jobs to {name}, and a matrix holds at most {MATRIX_JOBS}",
-                help="select fewer cells, or divide the set",
+                f"{len(rows)} {name} jobs, but GitHub allows at most {MATRIX_JOBS} in a matrix",
+                help="select fewer cells, or split the set",
             )
-    held = {"build": json.dumps(build), "smoke": json.dumps(smoke), **more}
-    size = 2 * sum(len(value) for value in held.values())
+    values = {"build": json.dumps(build), "smoke": json.dumps(smoke), **more}
+    size = 2 * sum(len(value) for value in values.values())
     if size > OUTPUT_BYTES:
         raise UsageError(
-            f"the matrices take {size:,} bytes, and a job's outputs {OUTPUT_BYTES:,}", help="select fewer cells"
+            f"the job matrices take {size:,} bytes, but GitHub allows at most {OUTPUT_BYTES:,} for a job's outputs",
+            help="select fewer cells",
         )
-    return "".join(f"{name}={value}\n" for name, value in held.items())
+    return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def notices(plan: Plan) -> Iterator[str]:
-    """Lines that GitHub shows on the run's page: what nobody proves, what is left out, and warnings."""
+def format_annotations(plan: Plan) -> Iterator[str]:
+    """Format workflow commands for the run's page: untested coverage, and warnings."""
     for row in plan.not_proven:
-        what = f"{row.family} on {row.arch}: no GPU runner; {' '.join(row.covers)} is promised and nobody runs it"
-        yield f"::notice title=not proven::{what}"
+        yield f"::notice title=untested::{row.family} on {row.arch}: no GPU runner for {' '.join(row.covers)}"
     for text in plan.warnings:
         yield f"::warning title=plan::{' '.join(text.split())}"
 
 
-def summary(plan: Plan, built: set[str]) -> str:
-    """The plan in Markdown, for the step summary."""
+def render_summary(plan: Plan, built: set[str]) -> str:
+    """Render the plan in Markdown for the step summary; ``built`` are the IDs of the cells that this run builds."""
+    rows = []
+    for cell in plan.cells:
+        tested = cell.smoke or ("untested" if cell.targets else "-")
+        name = cell.id if cell.id in built else f"{cell.id} (not built)"
+        rows.append((name, " ".join(cell.targets) or "-", f"`{cell.wheel}`", tested))
     lines = [
         f"### {plan.tag or plan.channel}: {len(plan.cells)} wheels, {len(built)} built in this run",
         "",
-        "| cell | targets | wheel | GPU test |",
-        "| --- | --- | --- | --- |",
+        *table(("cell", "targets", "wheel", "GPU test"), rows),
     ]
-    for cell in plan.cells:
-        proof = cell.smoke or ("not proven" if cell.targets else "-")
-        name = cell.id if cell.id in built else f"{cell.id} (not built)"
-        lines.append(f"| {name} | {' '.join(cell.targets) or '-'} | `{cell.wheel}` | {proof} |")
-    lines += [f"\n{row.id} without {row.what}: {row.reason}" for row in plan.excluded]
+    lines += [f"\n{row.id}: {row.what} excluded, {escape(row.reason)}" for row in plan.excluded]
     return "\n".join([*lines, "", ""])

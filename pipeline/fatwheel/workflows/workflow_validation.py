@@ -11,7 +11,7 @@ import yaml
 
 from fatwheel.errors import Diagnostic
 from fatwheel.plan import channels, make_plan
-from fatwheel.plan.planner import MATRIX_JOBS
+from fatwheel.plan.plan_validation import MATRIX_JOBS
 from fatwheel.records.plan import Cell
 from fatwheel.stores.github.tokens import token_variable
 from fatwheel.workflows.context import WorkflowContext

@@ -1,4 +1,4 @@
-"""Stores, wheels and inventories to report on: sparse files of any size, and manifests that tell their targets."""
+"""Sample stores, wheels and inventories: sparse files of any size, and manifests with their targets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fatwheel.records.build import BuildRecord, Toolchain
 from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
-from fatwheel.report.sizes import SizedWheel, series_of
+from fatwheel.report.snapshots import SizedWheel, series_of
 from fatwheel.targets import covers, parse_targets
 
 GIB = 1 << 30
 MIB = 1 << 20
 TOOLKITS = {"cu128": "12.8", "cu129": "12.9", "cu130": "13.0", "cu134": "13.4"}
 
-# FlashInfer's nightlies of August 2026, in GiB, Aug 11 and Aug 14; 12.1a came to aarch64 of cu129 and cu130 (#4519).
+# FlashInfer nightlies of 11 and 14 August 2026, in GiB; 12.1a was added to aarch64 of cu129 and cu130 (#4519).
 AUGUST = {
     ("cu128", "x86_64"): (1.238, 1.274),
     ("cu128", "aarch64"): (1.228, 1.264),
@@ -29,7 +29,7 @@ TARGETS = "8.0 8.9 9.0a 10.0a"
 
 
 def cell(cuda: str, arch: str, targets: str, version: str = "0.6.13", family: str | None = None) -> Cell:
-    """A cell with the names that a plan would give it."""
+    """A cell, named as in a plan."""
     parsed = parse_targets(targets)
     majors = {"sm9x": (7, 8, 9), "sm10x": (10, 11), "sm12x": (12,)}.get(family or "")
     local = f"{cuda}.{family}" if family else cuda
@@ -44,7 +44,7 @@ def cell(cuda: str, arch: str, targets: str, version: str = "0.6.13", family: st
 
 
 def build_record(made: Cell, size: int) -> BuildRecord:
-    """What its build would have said."""
+    """The build record of a cell's wheel."""
     toolchain = Toolchain(kind="system", release=made.toolkit, nvcc=None, host_compiler=None)
     return BuildRecord(
         wheel=made.wheel, bytes=size, sha256="0" * 64, cell=made, engine="host", toolchain=toolchain, commit=None
@@ -54,7 +54,7 @@ def build_record(made: Cell, size: int) -> BuildRecord:
 def put_release(
     store: Path, tag: str, created: str, sizes: Sequence[tuple[Cell, int]], *, manifest: bool = True
 ) -> None:
-    """A published release of sparse wheels in a store that is a folder."""
+    """A published release of sparse wheels in a folder store."""
     place = store / tag
     place.mkdir(parents=True)
     for made, size in sizes:
@@ -82,7 +82,7 @@ def august(store: Path) -> None:
 
 
 def module(name: str, targets: Mapping[str, int], *, host: int = 0, packed: bool = True) -> Module:
-    """A library with so many bytes of machine code for each target."""
+    """A library with the given bytes of SASS for each target."""
     code = {
         target: TargetCode(sass=CodeBytes(stored=count, raw=count * (3 if packed else 1)))
         for target, count in targets.items()

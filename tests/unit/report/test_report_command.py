@@ -1,4 +1,4 @@
-"""`fatwheel report`: what it reads, what it prints, its page and its statuses."""
+"""`fatwheel report`: input, output, the HTML report and exit codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.report.samples import MIB, august, build_record, cell, module, p
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal that breaks no line."""
+    """A terminal wide enough for every line."""
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
-    """Two wheels that are elsewhere: their records tell of them."""
+    """Records of two wheels that are not in the folder."""
     folder = tmp_path / "records"
     for family, targets in (("sm9x", "8.0 9.0a"), ("sm12x", "8.0 12.0f")):
         made = cell("cu130", "x86_64", targets, family=family)
@@ -43,14 +43,12 @@ def records(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_wheel_over_the_limit_is_status_5_and_the_table_says_what_helps(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wheel_over_the_limit_exits_with_5_and_suggestions(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--store", f"dir:{store}"]) == 5
     said = capsys.readouterr()
-    assert re.search(r"cu129-aarch64-all +2\.143 GiB +107\.2 % +\+302 MiB, \+16\.0 % +OVER", said.out)
-    assert re.search(r"drop 12\.1a +1\.893 GiB +no device", said.out)
-    assert "2 problems with sizes and code" in said.err
+    assert re.search(r"cu129-aarch64-all +2\.143 GiB +107\.2% +\+302 MiB, \+16\.0% +OVER", said.out)
+    assert re.search(r"drop 12\.1a +1\.893 GiB +-", said.out)
+    assert "2 size errors:" in said.err
 
 
 def test_the_json_is_the_record_and_nothing_else(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,14 +57,14 @@ def test_the_json_is_the_record_and_nothing_else(store: Path, capsys: pytest.Cap
     assert (report.now, report.before) == ("nightly-20260814", "nightly-20260811")
 
 
-def test_records_are_judged_against_the_newest_release(
+def test_records_are_compared_with_the_newest_release(
     store: Path, records: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", "--store", f"dir:{store}", "--records", str(records), "--json"]) == 0
     report = Report.model_validate_json(capsys.readouterr().out)
     assert report.before == "nightly-20260814"
     assert [row.label for row in report.wheels] == ["cu130-x86_64-sm12x", "cu130-x86_64-sm9x"]
-    assert {one.target for one in report.dead} == {"8.0"}
+    assert {one.target for one in report.unused_code} == {"8.0"}
 
 
 def test_records_need_no_store(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,20 +73,22 @@ def test_records_need_no_store(records: Path, capsys: pytest.CaptureFixture[str]
     assert "no device of sm12x loads code for 8.0" in " ".join(shown.split())
 
 
-def test_an_exported_table_finds_dead_code_and_broken_promises(
+def test_a_dispatch_table_finds_unused_and_missing_code(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "dispatch.json"
     table.write_text(json.dumps({"rope": {"rope": ["8.0"], "rope_sm90": ["9.0"]}}), encoding="utf-8")
     assert run(["report", "--records", str(records), "--dispatch", str(table), "--json"]) == 5
     report = Report.model_validate_json(capsys.readouterr().out)
-    assert report.problems == [
-        "cu130-x86_64-sm9x: 9.0 is promised, and rope has no code: the wheel holds no module for it"
+    assert report.errors == [
+        "cu130-x86_64-sm9x: covers 9.0, but rope has no code for it: the wheel has no module for it"
     ]
-    assert ("rope", "9.0a") in {(one.module, one.target) for one in report.dead if one.label == "cu130-x86_64-sm9x"}
+    assert ("rope", "9.0a") in {
+        (one.module, one.target) for one in report.unused_code if one.label == "cu130-x86_64-sm9x"
+    }
 
 
-def test_the_declared_limit_and_dispatch_count(
+def test_the_declared_limit_and_dispatch_apply(
     records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = tmp_path / "matrix.yaml"
@@ -117,14 +117,14 @@ size: {limit: 100 MiB, warn: 50 %}
     assert run(["report", "--records", str(records), "--matrix", str(matrix), "--json"]) == 5
     report = Report.model_validate_json(capsys.readouterr().out)
     assert {row.level for row in report.wheels} == {"over"}
-    dead = {(one.label, one.module, one.target) for one in report.dead}
-    assert ("cu130-x86_64-sm12x", "norm", "12.0f") in dead
-    assert ("cu130-x86_64-sm9x", "norm", "9.0a") not in dead
+    unused = {(one.label, one.module, one.target) for one in report.unused_code}
+    assert ("cu130-x86_64-sm12x", "norm", "12.0f") in unused
+    assert ("cu130-x86_64-sm9x", "norm", "9.0a") not in unused
 
 
 def test_a_store_without_releases_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--store", f"dir:{tmp_path}"]) == 2
-    assert "holds no published release with wheels" in capsys.readouterr().err
+    assert "no published release with wheels in the store" in capsys.readouterr().err
     assert run(["report"]) == 2
     assert run(["report", "--records", str(tmp_path / "none")]) == 2
     assert run(["report", "--store", f"dir:{tmp_path}", "--channel", "nightly"]) == 2
@@ -137,19 +137,19 @@ def test_releases_without_a_manifest_still_have_sizes_and_a_history(tmp_path: Pa
     history = read_history(open_store(f"dir:{tmp_path}"))
     assert [snapshot.wheels[0].bytes for snapshot in history.snapshots] == [1010, 1020, 1030, 1040]
     days = [snapshot.day for snapshot in history.snapshots]
-    assert [later - days[0] for later in days] == [0, 1, 2, 3]  # from the versions, since the store tells no time
+    assert [later - days[0] for later in days] == [0, 1, 2, 3]  # from the versions, since the store has no time
     assert history.snapshots[0].wheels[0].targets is None
 
 
-def test_a_manifest_that_is_none_of_ours_is_a_note(tmp_path: Path) -> None:
+def test_a_foreign_manifest_is_ignored_with_a_note(tmp_path: Path) -> None:
     put_release(tmp_path, "v1", "2026-08-01T00:00:00+00:00", [(cell("cu130", "x86_64", "9.0a"), 1000)])
     (tmp_path / "v1" / "manifest.json").write_text("[]", encoding="utf-8")
     history = read_history(open_store(f"dir:{tmp_path}"))
-    assert history.notes == ("v1/manifest.json is not a manifest of fatwheel's: what it says is not used",)
+    assert history.notes == ("v1/manifest.json: ignored, since it is not a fatwheel manifest",)
     assert len(history.snapshots) == 1
 
 
-def test_drafts_other_files_and_other_channels_are_passed_over(tmp_path: Path) -> None:
+def test_drafts_other_files_and_other_channels_are_ignored(tmp_path: Path) -> None:
     made = [(cell("cu130", "x86_64", "9.0a"), 1000)]
     put_release(tmp_path, "v1", "2026-08-01T00:00:00+00:00", made)
     put_release(tmp_path, ".draft-v2", "2026-08-02T00:00:00+00:00", made)
@@ -159,18 +159,16 @@ def test_drafts_other_files_and_other_channels_are_passed_over(tmp_path: Path) -
     found = read_history(DirectoryStore(tmp_path), tags=re.compile("v.*"))
     assert [snapshot.tag for snapshot in found.snapshots] == ["v1"]
     assert len(found.snapshots[0].wheels) == 1
-    assert read_history(DirectoryStore(tmp_path), most=1).notes == ("of 3 releases the newest 1 are looked at",)
+    assert read_history(DirectoryStore(tmp_path), most=1).notes == ("read only the newest 1 of 3 releases",)
 
 
-def test_the_step_summary_holds_problems_and_tables(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_step_summary_has_errors_and_tables(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     assert run(["report", "--store", f"dir:{store}"]) == 5
     text = summary.read_text(encoding="utf-8")
-    assert text.startswith("## Sizes\n\n- **cu129-aarch64-all: 153,545,082 bytes too many")
-    assert "| cu129-aarch64-all | 2.143 GiB | 107.2 % | +302 MiB, +16.0 % | OVER |" in text
+    assert text.startswith("## Wheel sizes\n\n- **cu129-aarch64-all: 153,545,082 bytes too large")
+    assert "| cu129-aarch64-all | 2.143 GiB | 107.2% | +302 MiB, +16.0% | OVER |" in text
 
 
 class _Page(HTMLParser):
@@ -196,7 +194,7 @@ class _Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_one_file_that_fetches_nothing(
+def test_the_html_report_is_self_contained(
     store: Path, records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib")
@@ -214,19 +212,19 @@ def test_the_page_is_one_file_that_fetches_nothing(
         assert {attrs["href"] for tag, attrs in page.seen if tag == "a"} == {"report.json"}
         ids = [attrs["id"] for _, attrs in page.seen if "id" in attrs]
         assert len(ids) == len(set(ids))
-        assert "#0101" not in text  # every colour is one of the style sheet's
+        assert "#0101" not in text  # all colors come from the style sheet
         assert "#0102" not in text
         assert all(attrs.get("aria-label") for tag, attrs in page.seen if tag == "figure")
 
 
-def test_equal_reports_give_equal_pages(store: Path, tmp_path: Path) -> None:
+def test_equal_reports_give_identical_pages(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("a", "b"):
         run(["report", "--store", f"dir:{store}", "-o", str(tmp_path / name)])
     assert (tmp_path / "a" / "index.html").read_bytes() == (tmp_path / "b" / "index.html").read_bytes()
 
 
-def test_without_matplotlib_only_the_page_is_refused(
+def test_only_the_html_report_requires_matplotlib(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("fatwheel.report.plots.find_spec", lambda _: None)

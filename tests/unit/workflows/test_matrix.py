@@ -13,7 +13,7 @@ from fatwheel.errors import UsageError
 from fatwheel.plan import make_plan
 from fatwheel.plan.sessions import session_names
 from fatwheel.records.plan import Plan
-from fatwheel.workflows.matrix import build_rows, notices, outputs, smoke_rows, with_runner
+from fatwheel.workflows.matrix import build_rows, format_annotations, format_outputs, smoke_rows, with_runner
 from tests.unit.workflows.repositories import ROOT, SETS, copied
 
 
@@ -52,23 +52,23 @@ def test_only_what_has_a_gpu_runner_is_tried_there():
     plan = make_plan(matrix_of("flashinfer-split"))
     assert {row["runner"] for row in smoke_rows(plan.cells)} == {"gpu-h100"}
     assert len(smoke_rows(plan.cells)) == 2
-    told = list(notices(plan))
-    assert any(line.startswith("::notice title=not proven::sm12x on x86_64") for line in told)
+    told = list(format_annotations(plan))
+    assert any(line.startswith("::notice title=untested::sm12x on x86_64") for line in told)
     assert all("\n" not in line for line in told)
 
 
-def test_what_github_would_not_take_is_refused():
+def test_matrices_beyond_githubs_limits_are_errors():
     row = {"id": "x" * 100}
-    with pytest.raises(UsageError, match="257 jobs to build"):
-        outputs([row] * 257, [])
-    with pytest.raises(UsageError, match=r"take .* bytes, and a job's outputs 1,048,576"):
-        outputs([{"id": "x" * 4096}] * 200, [])
-    assert "build=[" in outputs([row] * 256, [row])
+    with pytest.raises(UsageError, match="257 build jobs, but GitHub allows at most 256"):
+        format_outputs([row] * 257, [])
+    with pytest.raises(UsageError, match=r"take .* bytes, but GitHub allows at most 1,048,576"):
+        format_outputs([{"id": "x" * 4096}] * 200, [])
+    assert "build=[" in format_outputs([row] * 256, [row])
 
 
-def test_a_cell_that_nobody_builds_is_named():
+def test_a_cell_without_a_runner_is_an_error():
     cell = make_plan(matrix_of("minikernels")).cells[0].model_copy(update={"runner": None})
-    with pytest.raises(UsageError, match=f"no runner builds {cell.id}"):
+    with pytest.raises(UsageError, match=f"no runner for {cell.id}"):
         build_rows([cell], {cell.id: "build(x)"})
 
 
@@ -101,7 +101,7 @@ def test_a_selection_narrows_what_is_built_and_never_what_is_published(repositor
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     assert found["commit"] == head
     assert "9 wheels, 3 built in this run" in (place / "summary").read_text()
-    assert "::notice title=not proven::" in capsys.readouterr().err
+    assert "::notice title=untested::" in capsys.readouterr().err
 
 
 def test_inputs_left_empty_by_hand_mean_nothing(repository):

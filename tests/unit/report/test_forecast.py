@@ -1,4 +1,4 @@
-"""What a change of matrix.yaml costs before anything is built."""
+"""Size estimates for a change of matrix.yaml, before anything is built."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.plan.diff import difference
 from fatwheel.records.plan import Cell, Plan
-from fatwheel.report.predict import price_diff
-from fatwheel.report.prices import price_list
-from fatwheel.report.sizes import Snapshot, labels
+from fatwheel.report.forecast import estimate_changes
+from fatwheel.report.formatting import estimated_size
+from fatwheel.report.snapshots import Snapshot, choose_labels
+from fatwheel.report.target_sizes import list_target_sizes
 from tests.unit.report.samples import GIB, MIB, august, build_record, cell, module, wheel
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,10 +23,10 @@ def plan(*cells: Cell) -> Plan:
     return Plan(packages=[], channel="release", cells=list(cells), excluded=[])
 
 
-def priced(old: list[Cell], new: list[Cell], held: Snapshot, limit: int = 2 * GIB):
-    prices = price_list([held], labels(held.wheels))
-    found = price_diff(difference(plan(*old), plan(*new), "main"), held, prices, limit)
-    return {price.id: price for price in found}
+def estimate(old: list[Cell], new: list[Cell], held: Snapshot, limit: int = 2 * GIB):
+    sizes = list_target_sizes([held], choose_labels(held.wheels))
+    found = estimate_changes(difference(plan(*old), plan(*new), "main"), held, sizes, limit)
+    return {one.id: one for one in found}
 
 
 def snapshot(*targets: str) -> Snapshot:
@@ -36,54 +37,55 @@ def snapshot(*targets: str) -> Snapshot:
     return Snapshot("v1", None, tuple(held))
 
 
-def test_a_target_that_goes_takes_its_bytes_with_it() -> None:
+def test_removing_a_target_removes_its_bytes() -> None:
     before, after = cell("cu130", "x86_64", "8.0 9.0a"), cell("cu130", "x86_64", "8.0")
-    price = priced([before], [after], snapshot("8.0", "9.0a"))[before.id]
-    assert (price.before, price.after) == (201 * MIB, 101 * MIB)
-    assert price.basis == "v1; 9.0a as measured"
+    found = estimate([before], [after], snapshot("8.0", "9.0a"))[before.id]
+    assert (found.before, found.after) == (201 * MIB, 101 * MIB)
+    assert found.basis == "v1; 9.0a as measured"
 
 
-def test_a_target_that_comes_is_priced_by_another_wheel_that_has_it() -> None:
+def test_an_added_target_is_estimated_from_another_wheel_with_it() -> None:
     held = snapshot("8.0", "9.0a")
     with_ten = wheel(cell("cu129", "x86_64", "10.0a"), [module("m", {"10.0a": 70 * MIB})])
     held = Snapshot("v1", None, (*held.wheels, with_ten))
     before, after = cell("cu130", "x86_64", "8.0 9.0a"), cell("cu130", "x86_64", "8.0 9.0a 10.0a")
-    price = priced([before], [after], held)[before.id]
-    assert price.after == 271 * MIB
-    assert "10.0a as measured in cu129-x86_64-all" in price.basis
+    found = estimate([before], [after], held)[before.id]
+    assert found.after == 271 * MIB
+    assert "10.0a as measured in cu129-x86_64-all" in found.basis
 
 
-def test_a_target_that_nobody_built_is_taken_as_its_nearest_and_said_to_be_unsure() -> None:
+def test_a_target_never_built_is_estimated_from_the_closest_with_wide_bounds() -> None:
     held = snapshot("8.0", "12.0f")
     before, after = cell("cu130", "aarch64", "8.0 12.0f"), cell("cu130", "aarch64", "8.0 12.0f 12.1a")
-    price = priced([before], [after], held)[before.id]
-    assert (price.low, price.after, price.high) == (201 * MIB, 301 * MIB, 401 * MIB)
-    assert "12.1a was never built: taken as 12.0f" in price.basis
+    found = estimate([before], [after], held)[before.id]
+    assert (found.low, found.after, found.high) == (201 * MIB, 301 * MIB, 401 * MIB)
+    assert "12.1a never built, assumed similar to 12.0f" in found.basis
 
 
-def test_a_target_like_nothing_that_was_built_has_no_price() -> None:
+def test_a_target_of_an_unknown_major_has_no_estimate() -> None:
     before, after = cell("cu130", "x86_64", "8.0 9.0a"), cell("cu130", "x86_64", "8.0 9.0a 12.0f")
-    price = priced([before], [after], snapshot("8.0", "9.0a"))[before.id]
-    assert (price.after, price.basis) == (None, "nothing like 12.0f was ever built")
+    found = estimate([before], [after], snapshot("8.0", "9.0a"))[before.id]
+    assert (found.after, found.basis) == (None, "no similar target was built before: 12.0f")
 
 
-def test_a_change_that_goes_over_the_limit_says_so() -> None:
+def test_an_estimate_over_the_limit_is_marked() -> None:
     before, after = cell("cu130", "x86_64", "8.0"), cell("cu130", "x86_64", "8.0 9.0a")
     held = Snapshot("v1", None, (wheel(before, [module("m", {"8.0": MIB})]), snapshot("9.0a").wheels[1]))
-    assert priced([before], [after], held, limit=100 * MIB)[before.id].over
+    assert estimate([before], [after], held, limit=100 * MIB)[before.id].over
 
 
-def test_a_new_wheel_is_its_targets_and_the_host_code_of_its_nearest_relative() -> None:
+def test_an_added_wheel_is_estimated_from_its_targets_and_similar_host_code() -> None:
     new = cell("cu134", "aarch64", "8.0 9.0a")
-    price = priced([], [new], snapshot("8.0", "9.0a"))[new.id]
-    assert (price.before, price.after) == (None, 201 * MIB)
-    assert price.basis.startswith("host code as in cu130-aarch64-all")
+    found = estimate([], [new], snapshot("8.0", "9.0a"))[new.id]
+    assert (found.before, found.after) == (None, 201 * MIB)
+    assert found.basis.startswith("host code as in cu130-aarch64-all")
 
 
-def test_a_wheel_that_is_not_built_any_more_shows_what_it_was() -> None:
+def test_a_removed_wheel_shows_its_previous_size() -> None:
     old = cell("cu130", "x86_64", "8.0 9.0a")
-    price = priced([old], [], snapshot("8.0", "9.0a"))[old.id]
-    assert (price.before, price.after) == (201 * MIB, None)
+    found = estimate([old], [], snapshot("8.0", "9.0a"))[old.id]
+    assert (found.change, found.before, found.after) == ("removed", 201 * MIB, None)
+    assert estimated_size(found) == "removed"
 
 
 DECLARED = """\
@@ -115,7 +117,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_plan_diff_prices_the_public_case_from_sizes_alone(
+def test_plan_diff_estimates_the_public_case_from_sizes_alone(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     august(tmp_path / "store")
@@ -128,7 +130,7 @@ def test_plan_diff_prices_the_public_case_from_sizes_alone(
     assert "| cu129-aarch64-all | 2.143 GiB | 1.893 GiB" in summary.read_text(encoding="utf-8")
 
 
-def test_records_price_a_change_without_any_store(
+def test_records_are_enough_to_estimate_a_change(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = cell("cu129", "aarch64", "8.0 8.9 9.0a 10.0a 12.0f 12.1a", "0.6.16.dev20260814")
@@ -142,17 +144,17 @@ def test_records_price_a_change_without_any_store(
     assert "12.1a as measured" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_project_without_releases_sees_the_difference_without_prices(
+def test_a_project_without_releases_sees_the_diff_without_estimates(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     (project / "matrix.yaml").write_text(DECLARED.replace(" 12.1a", ""), encoding="utf-8")
     assert run(["plan", "--diff", "HEAD", "--store", f"dir:{tmp_path / 'empty'}"]) == 0
-    assert "no release holds it yet" in " ".join(capsys.readouterr().out.split())
-    assert "no release holds it yet" in summary.read_text(encoding="utf-8")
+    assert "not in any release yet" in " ".join(capsys.readouterr().out.split())
+    assert "not in any release yet" in summary.read_text(encoding="utf-8")
 
 
-def test_prices_go_with_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
+def test_estimates_require_a_diff(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--store", "dir:.", "--matrix", str(ROOT / "matrix.yaml")]) == 2
     assert "add --diff REV" in capsys.readouterr().err

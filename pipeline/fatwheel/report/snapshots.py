@@ -1,4 +1,4 @@
-"""Wheels as a report sees them: sizes of the same wheel from release to release."""
+"""Snapshots of wheels and their sizes, comparable from release to release."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from fatwheel.wheels.formats.names import WheelName, architecture
 
 @dataclass(frozen=True, order=True)
 class Series:
-    """What makes wheels of two releases the same one: all of the name but its version."""
+    """Identifies the same wheel in different releases: its file name without the version."""
 
-    distribution: str  # normalised
-    local: str  # cu130.sm12x, or empty
+    distribution: str  # normalized
+    local: str  # local version label: cu130.sm12x, or empty
     tags: str
 
     @property
     def untagged(self) -> tuple[str, str, str | None]:
-        """The same without Python, ABI and glibc, which may change from release to release."""
+        """The series without Python, ABI and glibc tags, which may change from release to release."""
         return self.distribution, self.local, self.arch
 
     @property
     def arch(self) -> str | None:
-        """``x86_64``; None for a wheel of any CPU."""
+        """``x86_64``; None for a wheel for any CPU."""
         return architecture(self.tags.split("-")[2].split(".")[0])
 
     @property
     def cuda(self) -> str | None:
-        """``cu130``, where the local label begins with one."""
+        """``cu130``, if the local label starts with a CUDA version."""
         first = self.local.split(".")[0]
         return first if first.startswith("cu") and first[2:].isdigit() else None
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What tells wheels apart, in the order of cell ids: CUDA, CPU, the rest of the label."""
+        """The distinguishing parts of the name in the order of cell IDs: CUDA, CPU, the rest of the label."""
         first, _, rest = self.local.partition(".")
         return tuple(part for part in (first, self.arch or "", *rest.split(".")) if part)
 
 
 def series_of(file: str) -> Series:
-    """The series of a wheel's file name. Raises `UsageError` for what is no wheel's name."""
+    """Derive the series from a wheel's file name. Raises `UsageError` for an invalid name."""
     name = WheelName.parse(file)
     return Series(name.distribution, name.version.local or "", name.tag_text)
 
 
 def kind_of(build: BuildRecord | None) -> Kind:
-    """What a build record says of its wheel; without one it is taken to be whole."""
+    """The kind of a wheel according to its build record; whole without one."""
     if build is None:
         return "whole"
     return "placeholder" if build.placeholder else "slice" if build.slice is not None else "whole"
@@ -63,7 +63,7 @@ def kind_of(build: BuildRecord | None) -> Kind:
 
 @dataclass(frozen=True)
 class SizedWheel:
-    """One wheel of one release. What is not known is None."""
+    """One wheel of one release. Unknown values are None."""
 
     file: str
     series: Series
@@ -71,16 +71,16 @@ class SizedWheel:
     cell: Cell | None = None
     inventory: Inventory | None = None
     kind: Kind = "whole"
-    path: Path | None = None  # where it lies on this machine
+    path: Path | None = None  # on this machine
 
     @property
     def partial(self) -> bool:
-        """Whether its size says nothing of a whole wheel's."""
+        """Whether it lacks modules, so that its size cannot be compared with a whole wheel's."""
         return self.kind != "whole"
 
     @property
     def targets(self) -> tuple[str, ...] | None:
-        """Dotted, ascending: what was asked for; where that is not known, what it holds."""
+        """Dotted and ascending: the cell's targets, else those of the device code."""
         if self.cell is not None:
             return tuple(self.cell.targets)
         return tuple(self.inventory.targets) if self.inventory else None
@@ -97,16 +97,16 @@ class SizedWheel:
 
     @property
     def toolkit(self) -> str:
-        """The CUDA release that compiled it; where only its label is known, what that says; else the newest known."""
+        """The CUDA release that compiled it: from the cell, else from the CUDA label, else the newest known one."""
         known = list(toolkits())
         if self.cell and self.cell.toolkit:
             return self.cell.toolkit
         label = (self.series.cuda or "").removeprefix("cu")
-        said = f"{label[:-1]}.{label[-1]}" if len(label) > 1 else ""
-        return said if said in known else known[-1]
+        release = f"{label[:-1]}.{label[-1]}" if len(label) > 1 else ""
+        return release if release in known else known[-1]
 
     def with_inventory(self, read: Callable[[Path], Inventory]) -> SizedWheel:
-        """The same with its inventory, where it lies here and is no placeholder."""
+        """The wheel with its inventory, if it is on this machine and not a placeholder."""
         if self.inventory is not None or self.path is None:
             return self
         return replace(self, inventory=read(self.path))
@@ -114,7 +114,7 @@ class SizedWheel:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The wheels of one release, or of a folder that is to become one. ``time`` is None where nobody tells it."""
+    """The wheels of one release, or of a folder of unreleased wheels. ``time`` is None if unknown."""
 
     tag: str
     time: datetime | None
@@ -122,18 +122,18 @@ class Snapshot:
 
     @property
     def day(self) -> float | None:
-        """Days since 1970."""
+        """The time in days since 1970."""
         return self.time.timestamp() / 86400.0 if self.time else None
 
     def find(self, series: Series) -> SizedWheel | None:
-        """The wheel of a series, if it is there; under other tags only where no second one could be meant."""
+        """Find the wheel of a series; with other Python, ABI or glibc tags only if the match is unique."""
         exact = next((wheel for wheel in self.wheels if wheel.series == series), None)
         near = [wheel for wheel in self.wheels if wheel.series.untagged == series.untagged]
         return exact or (near[0] if len(near) == 1 else None)
 
 
-def labels(wheels: Iterable[SizedWheel]) -> dict[Series, str]:
-    """A short name for each series: the cell's id, else the parts of its name; longer where two would be equal."""
+def choose_labels(wheels: Iterable[SizedWheel]) -> dict[Series, str]:
+    """Choose a short, unique name for each series: the cell's ID, else parts of the file name."""
     cells: dict[Series, str] = {}
     short: dict[Series, str] = {}
     for wheel in wheels:
@@ -148,7 +148,7 @@ def labels(wheels: Iterable[SizedWheel]) -> dict[Series, str]:
 
 
 def is_wheel(name: str) -> bool:
-    """Whether a file is a wheel with a name that installers read."""
+    """Whether a file name is a valid wheel name."""
     if not name.endswith(".whl"):
         return False
     try:
