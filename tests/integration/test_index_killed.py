@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 # Every change of what a reader sees goes through one of these.
 KILLED = """
 import os, pathlib, signal, sys
-from fatwheel.index import make_index, trees
+from fatwheel.index import atomic_write, make_index
 from fatwheel.stores import open_store
 left = int(sys.argv[3])
 
@@ -31,9 +31,9 @@ def counted(real):
         return real(*arguments, **more)
     return call
 
-trees._exchange = counted(trees._exchange)
-trees.write_atomically = counted(trees.write_atomically)
-trees._write_tree = counted(trees._write_tree)
+atomic_write._exchange = counted(atomic_write._exchange)
+atomic_write.write_atomically = counted(atomic_write.write_atomically)
+atomic_write._write_tree = counted(atomic_write._write_tree)
 for name in ("rename", "replace", "unlink"):
     setattr(pathlib.Path, name, counted(getattr(pathlib.Path, name)))
 make_index(open_store("dir:" + sys.argv[1]), pathlib.Path(sys.argv[2]))
