@@ -1,4 +1,4 @@
-"""Bytes in words, the same wherever they are shown to people; `index` alone counts as pip does, in MB."""
+"""Format numbers of bytes, in KiB, MiB or GiB."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def size(count: float) -> str:
-    """``1.906 GiB``, ``256 MiB``: three or four figures."""
+    """``1.906 GiB``, ``256 MiB``: three or four significant digits, at most GiB."""
     value, unit = abs(float(count)), "B"
     for unit in _UNITS:
         if value < 1024 or unit == _UNITS[-1]:
