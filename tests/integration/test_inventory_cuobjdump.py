@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fatwheel.__main__ import run
-from fatwheel.targets import parse_target
+from fatwheel.targets import parse_target, parse_targets
 from fatwheel.wheels.formats.elf import Elf, read_elf
 from fatwheel.wheels.formats.fatbin import SECTIONS, Entry, read_containers
 from fatwheel.wheels.io.sources import FileSource
@@ -129,9 +129,9 @@ def test_the_inventory_of_a_wheel_is_that_of_the_library_in_it(library, tmp_path
     wheel = pack(tmp_path / "tree", tmp_path, distribution="demo-jit", version="1.0", tags="cp39-abi3-linux_x86_64")
     alone, inside = read_inventory(library), read_inventory(wheel)
     assert inside.targets == alone.targets
-    assert list(inside.targets) == list(TARGETS)
-    assert inside.targets["12.0f"].ptx is not None
-    assert inside.targets["9.0a"].ptx is None
+    assert list(map(str, inside.targets)) == list(TARGETS)
+    assert inside.targets[parse_target("12.0f")].ptx is not None
+    assert inside.targets[parse_target("9.0a")].ptx is None
     assert inside.modules[0].wheel_bytes < inside.modules[0].file_bytes == library.stat().st_size
     assert run(["inventory", "--json", str(wheel)]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(inside.to_json())
@@ -143,8 +143,10 @@ def test_a_target_that_the_compiler_was_not_told_is_found(library, tmp_path):
     shutil.copy(library, tree / "k.so")
     machine = read(library).headers.architecture
     options = {"distribution": "demo-jit", "version": "1.0", "tags": f"cp39-abi3-linux_{machine}"}
-    told = [*TARGETS[:-1], "12.0f+PTX"]
-    wheel = pack(tmp_path / "tree", tmp_path, **options, stamp=stamp(version="1.0", targets=told, arch=machine))
-    assert verify(wheel, Expected(targets=tuple(told), modules={"k": tuple(told)})).findings == []
-    wrong = verify(wheel, Expected(targets=("7.5", "8.0", "9.0a", "10.0a", "12.0a"))).findings
+    targets = parse_targets(" ".join([*TARGETS[:-1], "12.0f+PTX"]))
+    wheel = pack(
+        tmp_path / "tree", tmp_path, **options, stamp=stamp(version="1.0", targets=list(targets), arch=machine)
+    )
+    assert verify(wheel, Expected(targets=targets, modules={"k": targets})).findings == []
+    wrong = verify(wheel, Expected(targets=parse_targets("7.5 8.0 9.0a 10.0a 12.0a"))).findings
     assert [f.kind for f in wrong] == ["target-missing", "target-stray", "target-stray"]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fatwheel.targets import dotted
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.io.sources import BytesSource
 from fatwheel.wheels.reading.inventory import read_inventory
@@ -109,7 +110,7 @@ class TestTheBuild:
 
     def test_the_machine_code_is_for_the_target_and_no_other(self, built):
         inventory = read_inventory(built / "out" / "minikernels" / "lib" / "softmax.so")
-        assert [set(module.targets) for module in inventory.modules] == [{"9.0a"}]
+        assert [dotted(module.targets) for module in inventory.modules] == ["9.0a"]
 
     def test_it_searches_no_folder_of_this_machine_and_needs_no_cuda_library(self, built):
         elf = read_elf(BytesSource((built / "out" / "minikernels" / "lib" / "softmax.so").read_bytes()))

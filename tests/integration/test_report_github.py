@@ -9,6 +9,7 @@ import pytest
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.report.history import read_history
 from fatwheel.stores.store_errors import StoreFailure
+from fatwheel.targets import dotted
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site
@@ -39,7 +40,7 @@ def test_sizes_targets_and_days_come_from_the_repository(fake: Site) -> None:
         "nightly-20260801", "nightly-20260802", "nightly-20260803",
     ]  # fmt: skip
     assert [snapshot.wheels[0].bytes for snapshot in history.snapshots] == [1000, 1010, 1030]
-    assert {snapshot.wheels[0].targets for snapshot in history.snapshots} == {("9.0a", "12.0f")}
+    assert {dotted(snapshot.wheels[0].targets or ()) for snapshot in history.snapshots} == {"9.0a 12.0f"}
 
 
 def test_faults_and_limits_are_waited_for(fake: Site) -> None:

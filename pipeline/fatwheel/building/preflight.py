@@ -17,7 +17,7 @@ from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError, PipelineError
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
-from fatwheel.targets import Target, parse_target, render
+from fatwheel.targets import Target, render
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.io.sources import BytesSource
 
@@ -76,7 +76,7 @@ def _compiler(ready: Ready, env: Mapping[str, str]) -> Iterator[BuildError]:
     folder.mkdir(exist_ok=True)
     source, library = folder / "preflight.cu", folder / "preflight.so"
     source.write_text(_KERNEL, encoding="utf-8")
-    targets = [parse_target(text) for text in cell.targets]
+    targets = cell.targets
     start = [str(tools.nvcc.path), "-ccbin", tools.host.path, "-Xcompiler", "-fPIC"]
 
     def compiled(wanted: list[Target], *more: str) -> str:

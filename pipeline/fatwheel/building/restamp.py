@@ -10,7 +10,7 @@ from pathlib import Path
 from fatwheel.errors import BuildError
 from fatwheel.records.base import write_atomically
 from fatwheel.records.plan import Cell
-from fatwheel.targets import Target, parse_target
+from fatwheel.targets import Target
 from fatwheel.wheels.checks.stamps import TARGETS_SAID
 from fatwheel.wheels.making.renaming import put, saying
 
@@ -54,8 +54,7 @@ def stamped(text: str, cell: Cell) -> str:
     text = saying(text, cell.full_version)
     if not cell.targets:
         return text
-    targets = [parse_target(one) for one in cell.targets]
-    return TARGETS_SAID.sub(lambda match: put(match, _listed(match[1], targets)), text)
+    return TARGETS_SAID.sub(lambda match: put(match, _listed(match[1], cell.targets)), text)
 
 
 def _listed(said: str, targets: Sequence[Target]) -> str:

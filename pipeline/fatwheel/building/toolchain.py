@@ -17,7 +17,7 @@ from fatwheel.errors import BuildError, UsageError
 from fatwheel.pythons import clean_python
 from fatwheel.records.build import Toolchain as ToolchainRecord
 from fatwheel.records.plan import Cell
-from fatwheel.targets import nearest, parse_target, toolkit
+from fatwheel.targets import nearest, toolkit
 
 Choice = Literal["auto", "system", "pypi"]
 CHOICES: tuple[Choice, ...] = ("auto", "system", "pypi")
@@ -136,7 +136,7 @@ def on_pypi(release: str) -> bool:
 def check_targets(cell: Cell) -> None:
     """Raise `BuildError` naming every target that the cell's toolkit cannot compile, with the nearest that would do."""
     table = toolkit(_release(cell))
-    wrong = [target for target in map(parse_target, cell.targets) if not table.compiles(target)]
+    wrong = [target for target in cell.targets if not table.compiles(target)]
     if not wrong:
         return
     nearby = {str(target): nearest(target, table.release) for target in wrong}

@@ -17,7 +17,7 @@ from fatwheel.pythons import clean_python
 from fatwheel.records.build import Parallelism
 from fatwheel.records.plan import Cell
 from fatwheel.resources import scripts
-from fatwheel.targets import parse_target, render, toolkit
+from fatwheel.targets import dotted, render, toolkit
 
 # nvcc knows --compress-mode from here on (facts of the toolkits, measured).
 _COMPRESS_SINCE = (12, 8)
@@ -41,8 +41,8 @@ def command_fields(
     version = Version(cell.version)
     return {
         **axis_fields(cell.axes),
-        "targets": render(map(parse_target, cell.targets), package.build.spelling) if cell.targets else "",
-        "covers": " ".join(cell.covers),
+        "targets": render(cell.targets, package.build.spelling) if cell.targets else "",
+        "covers": dotted(cell.covers),
         "local": cell.local_version or "",
         "version": cell.version,
         "full_version": cell.full_version,

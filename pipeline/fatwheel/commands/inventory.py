@@ -43,7 +43,7 @@ def _show(inventory: Inventory) -> None:
     if inventory.targets:
         rows = [
             (
-                target,
+                str(target),
                 _stored(code.sass),
                 _raw(code.sass),
                 _stored(code.ptx),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fatwheel.console.output import echo_json, json_option, optional_matrix_option, raise_all
+from fatwheel.targets import dotted
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
@@ -73,7 +74,7 @@ def _show(record: SmokeRecord) -> None:
     if record.device:
         click.echo(f"  on {record.device.name}, {record.device.capability}, driver {record.device.driver or 'unknown'}")
     if record.not_executed:
-        click.echo(f"  not run on a GPU: {' '.join(record.not_executed)}")
+        click.echo(f"  not run on a GPU: {dotted(record.not_executed)}")
 
 
 def _problem(record: SmokeRecord, *, gpu: bool) -> SmokeError | None:

@@ -10,6 +10,7 @@ import click
 from fatwheel.console.output import echo_json, echo_table, json_option, matrix_option, say
 from fatwheel.records.files import BUILD, beside
 from fatwheel.sizes import size
+from fatwheel.targets import dotted
 
 if TYPE_CHECKING:
     from fatwheel.records.split import SplitPart, SplitRecord
@@ -60,7 +61,7 @@ def _show(record: SplitRecord, output: Path) -> None:
         [
             (
                 part.cell,
-                " ".join(part.targets),
+                dotted(part.targets),
                 size(part.bytes),
                 f"{part.bytes / record.bytes:.0%}",
                 str(len(part.thinned)),

@@ -8,6 +8,7 @@ import click
 
 from fatwheel.console.output import echo_table, echo_wrapped
 from fatwheel.records.plan import Cell, CellChange, Plan, PlanDiff
+from fatwheel.targets import Capability, Target, dotted
 
 
 def show_plan(plan: Plan) -> None:
@@ -26,7 +27,7 @@ def show_plan(plan: Plan) -> None:
     if plan.not_proven:
         echo_table(
             ["not proven on", "CPU", "covers, and no GPU runner executes it", "cells"],
-            [(row.family, row.arch, " ".join(row.covers) or "-", str(len(row.cells))) for row in plan.not_proven],
+            [(row.family, row.arch, dotted(row.covers) or "-", str(len(row.cells))) for row in plan.not_proven],
             right=[3],
         )
     for warning in plan.warnings:
@@ -42,7 +43,7 @@ def _row(cell: Cell) -> tuple[str, str, str, str]:
         count = len(cell.requires) or len(cell.extras)
         return cell.id, f"requires {count} providers" if cell.requires else f"{count} extras", "-", "shim"
     proof = "import" if not cell.targets else "gpu" if cell.smoke else "not proven"
-    return cell.id, " ".join(cell.targets) or "-", " ".join(cell.covers) or "-", proof
+    return cell.id, dotted(cell.targets) or "-", dotted(cell.covers) or "-", proof
 
 
 def show_difference(difference: PlanDiff) -> None:
@@ -51,8 +52,8 @@ def show_difference(difference: PlanDiff) -> None:
     version = now if then == now else f"{then or 'no such channel'} -> {now}"
     click.echo(f"{difference.channel} {version}, since {difference.revision}")
     rows: list[tuple[str, str, str, str]] = []
-    rows += [("+", cell.id, f"the cell: {' '.join(cell.targets) or cell.wheel}", "") for cell in difference.came]
-    rows += [("-", cell.id, "", f"the cell: {' '.join(cell.targets) or cell.wheel}") for cell in difference.went]
+    rows += [("+", cell.id, f"the cell: {dotted(cell.targets) or cell.wheel}", "") for cell in difference.came]
+    rows += [("-", cell.id, "", f"the cell: {dotted(cell.targets) or cell.wheel}") for cell in difference.went]
     for change in difference.changed:
         rows += _rows(change)
     if rows:
@@ -82,5 +83,5 @@ def _rows(change: CellChange) -> list[tuple[str, str, str, str]]:
     return [("~" if place == 0 else "", change.id if place == 0 else "", *row) for place, row in enumerate(rows)]
 
 
-def _listed(what: str, values: Sequence[str]) -> str:
-    return f"{what} {' '.join(values)}" if values else ""
+def _listed(what: str, values: Sequence[Target] | Sequence[Capability]) -> str:
+    return f"{what} {dotted(values)}" if values else ""

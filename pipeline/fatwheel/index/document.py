@@ -5,13 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fatwheel import __version__
+from fatwheel.digests import Digest
 from fatwheel.records.index import Index, IndexedFile, Proof
+from fatwheel.targets import Capability, parse_target
 
 INDEX = "index.json"
+_target = cache(parse_target)  # an index repeats a few of them thousands of times
+_capability = cache(Capability.parse)
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,7 @@ def written_document(data: bytes) -> Document:
     held = from_json(data)
     files = [*held["wheels"], *held["sdists"], *held["variants"]]
     for values in files:
-        if values["proof"]:
-            values["proof"] = Proof.model_validate(values["proof"])
+        _give_types(values)
     rows = _trusted(files)
     lines = (line.removesuffix(b",") for line in data.split(b"\n") if line.startswith(b" {"))
     return Document(rows, dict(zip(map(id, rows), lines, strict=False)))  # other lists follow those of files
@@ -66,6 +70,19 @@ def mark(data: bytes) -> str:
     """Another one when index.json is, or when this program would write another one."""
     form = f"{__version__} {' '.join(IndexedFile.model_fields)} {' '.join(Proof.model_fields)}"
     return hashlib.sha256(form.encode() + b"\n" + data).hexdigest()
+
+
+def _give_types(values: dict[str, Any]) -> None:
+    """Turn the values of a row that JSON has no type for into what validation would make of them."""
+    for name in ("sha256", "metadata_sha256"):
+        if values[name]:
+            values[name] = Digest(values[name])
+    if values["targets"]:
+        values["targets"] = list(map(_target, values["targets"]))
+    if values["covers"]:
+        values["covers"] = list(map(_capability, values["covers"]))
+    if values["proof"]:
+        values["proof"] = Proof.model_validate(values["proof"])
 
 
 def _rows(index: Index) -> list[IndexedFile]:

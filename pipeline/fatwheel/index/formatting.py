@@ -21,7 +21,7 @@ def proof_words(row: IndexedFile) -> tuple[str, str]:
     if proof is None:
         return "unknown", "not known"
     if proof.gpu == "passed" and proof.executed:
-        return "ran", f"ran on {proof.device} ({', '.join(proof.executed)})"
+        return "ran", f"ran on {proof.device} ({', '.join(map(str, proof.executed))})"
     imported = {"passed": "imports", "failed": "does not import", "skipped": "not tried"}[proof.import_]
     if proof.gpu == "failed":
         return "fails", f"{imported}; fails on a GPU"

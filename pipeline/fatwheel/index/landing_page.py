@@ -18,6 +18,7 @@ from fatwheel.index.names import public
 from fatwheel.index.picker import picker_data
 from fatwheel.records.index import Index, IndexedFile
 from fatwheel.resources import resource
+from fatwheel.targets import dotted
 
 _KEPT = {False: 4, True: 2}  # versions of a project that are shown: releases, nightlies
 _NAMED = 60  # older versions that are named; more are in index.json
@@ -136,9 +137,9 @@ def _table(project: str, version: Version, rows: Sequence[IndexedFile]) -> Itera
     yield "</tbody></table></div>"
 
 
-def _by_label(row: IndexedFile) -> tuple[int, list[tuple[int, ...]], bool, str]:
+def _by_label(row: IndexedFile) -> tuple[int, list[tuple[int, int]], bool, str]:
     """The newest CUDA first, then the newest GPUs, then x86_64."""
-    covers = sorted(tuple(-int(part) for part in one.split(".")) for one in row.covers or [])
+    covers = sorted((-one.major, -one.minor) for one in row.covers or [])
     return -int((row.cuda or "cu0")[2:]), covers, row.arch != "x86_64", row.file
 
 
@@ -146,7 +147,7 @@ def _row(row: IndexedFile) -> str:
     kind, proof = proof_words(row)
     label = f"<b>{escape(row.cuda)}</b>" if row.cuda else "any"
     family = f" <span class='tag'>{escape(row.family)}</span>" if row.family else ""
-    covers = "not known" if row.covers is None else " ".join(row.covers) or "none needed"
+    covers = "not known" if row.covers is None else dotted(row.covers) or "none needed"
     file = f"<a href='{escape(row.url)}'>{escape(row.file).replace('-', '-<wbr>')}</a>"
     if row.yanked is not None:
         file += f" <span class='tag bad'>yanked</span> {escape(row.yanked)}"

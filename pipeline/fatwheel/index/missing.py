@@ -13,8 +13,6 @@ from fatwheel.records.index import IndexedFile, Missing
 from fatwheel.records.plan import Plan
 from fatwheel.targets import TEGRA
 
-_TEGRA = frozenset(map(str, TEGRA))
-
 _Wheels = dict[tuple[str, Version], list[IndexedFile]]
 
 
@@ -67,7 +65,7 @@ def _holes(project: str, version: Version, rows: Sequence[IndexedFile]) -> Itera
     for (cuda, family), held in groups.items():
         has = {row.arch for row in held}
         absent = set() if None in has else arches - has
-        integrated = bool(absent) and all(row.covers and set(row.covers) <= _TEGRA for row in held)
+        integrated = bool(absent) and all(row.covers and set(row.covers) <= TEGRA for row in held)
         for arch in absent:
             if not (integrated and arch == "x86_64"):
                 yield Missing(project=project, version=str(version), cuda=cuda, family=family, arch=arch)

@@ -45,7 +45,7 @@ def _wheel(row: IndexedFile, there: set[tuple[str, str]]) -> dict[str, Any]:
         "toolkit": row.toolkit,
         "arch": row.arch,
         "family": row.family,
-        "covers": row.covers,
+        "covers": None if row.covers is None else [str(one) for one in row.covers],
         "python": row.file.removesuffix(".whl").split("-")[-3],
         "bytes": row.bytes,
         "url": row.url,

@@ -43,11 +43,10 @@ def _key(cell: Cell) -> tuple[object, ...]:
 
 def whole(package: Package, cells: Sequence[Cell]) -> Cell:
     """The cell of the build that holds all of these: every target, and no family."""
-    from fatwheel.targets import parse_target
     from fatwheel.wheels.formats.names import WheelName
 
     first = cells[0]
-    targets = sorted({parse_target(text) for cell in cells for text in cell.targets})
+    targets = sorted({target for cell in cells for target in cell.targets})
     covers = {text for cell in cells for text in cell.covers}
     local = first.cuda
     name = WheelName.parse(first.wheel)

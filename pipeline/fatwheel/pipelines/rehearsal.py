@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from fatwheel.errors import PipelineError, UsageError
 from fatwheel.records.plan import Cell, Plan
 from fatwheel.records.rehearsal import Rehearsal, Rehearsed
+from fatwheel.targets import Capability
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
@@ -101,17 +102,20 @@ def _built(declaration: Declaration, cell: Cell, options: Options, say: Say) -> 
     return row.model_copy(update={"build": "done", "bytes": record.bytes, "seconds": record.seconds})
 
 
-def _gpus() -> list[str]:
+def _gpus() -> list[Capability]:
     """Capabilities of this machine's GPUs, as the installer sees them."""
     from fatwheel.processes import run
     from fatwheel.resources import script
 
     command = [sys.executable, "-I", str(script("install_wheel.py")), "--detect", "--json"]
     answer = run(command, env=os.environ, timeout=_SECONDS)
-    return [gpu["capability"] for gpu in json.loads(answer.output)["gpus"]] if answer.status == 0 else []
+    gpus = json.loads(answer.output)["gpus"] if answer.status == 0 else []
+    return [Capability.parse(gpu["capability"]) for gpu in gpus]
 
 
-def _smoked(declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[str], say: Say) -> Rehearsed:
+def _smoked(
+    declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[Capability], say: Say
+) -> Rehearsed:
     if row.build != "done" or not row.wheel.endswith(".whl"):  # an sdist does not install as it is
         return row
     if options.fake:

@@ -77,7 +77,7 @@ def declared_allowance(declaration: Declaration | None) -> Allowance:
         return Allowance(size.limit, size.warn, size.growth)
     size = declaration.document.size
     groups = {
-        name: Group(tuple(family.majors), tuple(map(str, family.base or ())))
+        name: Group(tuple(family.majors), tuple(family.base or ()))
         for name, family in declaration.document.families.items()
     }
     return Allowance(size.limit, size.warn, size.growth, groups or None)

@@ -17,7 +17,6 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.records.split import SplitPart
-from fatwheel.targets import parse_target
 from fatwheel.wheels.formats.names import WheelName, architecture
 from fatwheel.wheels.making.split import Part
 from fatwheel.wheels.reading.archive import Archive
@@ -90,10 +89,10 @@ def _stamp(wheel: Path) -> EmbeddedMetadata | None:
 
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:
     """The build record of one part: the fat build's, with this wheel's cell, bytes and modules."""
-    mine = {parse_target(text) for text in cell.targets}
+    mine = set(cell.targets)
     held = without(built, part.dropped, "its device code is for other families")
     modules = [
-        module.model_copy(update={"targets": [text for text in module.targets if parse_target(text) in mine]})
+        module.model_copy(update={"targets": [target for target in module.targets if target in mine]})
         for module in held.modules
     ]
     return with_digest(wheel, held.model_copy(update={"cell": cell, "modules": modules}))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fatwheel.declaration import Declaration
 from fatwheel.plan.planner import make_plan
 from fatwheel.plan.selection import channels
 from fatwheel.records.plan import Cell, CellChange, Plan, PlanDiff
+
+_One = TypeVar("_One")
 
 
 def compare(old: Declaration, now: Plan, revision: str, date: dt.date | None = None) -> PlanDiff:
@@ -64,7 +67,7 @@ def _change(old: Cell, now: Cell) -> CellChange | None:
     return change if change != CellChange(id=now.id) else None
 
 
-def _without(some: Sequence[str], others: Sequence[str]) -> list[str]:
+def _without(some: Sequence[_One], others: Sequence[_One]) -> list[_One]:
     return [one for one in some if one not in others]
 
 

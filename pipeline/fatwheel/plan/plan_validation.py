@@ -16,7 +16,7 @@ from fatwheel.declaration.source import Path
 from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import Expansion, Made
 from fatwheel.plan.selection import channels, matches, near, selected
-from fatwheel.targets import KNOWN_CAPABILITIES
+from fatwheel.targets import KNOWN_CAPABILITIES, Capability, dotted
 
 # What file systems take, 255 bytes, less what is put around the name of a wheel: .X.whl.build.json, a random part.
 _LONGEST_NAME = 230
@@ -198,21 +198,21 @@ def _promises(declaration: Declaration, everything: Expansion) -> Iterator[Diagn
             yield at_capability(source, (*path, "capabilities"), capability, what, help)
         live = _covered(declaration, [m for m in meant if m.cell.id in released])
         for group, covered in _covered(declaration, meant).items():
-            missing = [c for c in map(str, known) if c not in covered]
+            missing = [c for c in known if c not in covered]
             if missing:
-                what = f"{group} was promised to cover {' '.join(missing)}, and does not"
+                what = f"{group} was promised to cover {dotted(missing)}, and does not"
                 help = "declare a target whose machine code runs there, or take the promise back"
                 yield source.problem((*path, "capabilities"), what, help)
-            left = [c for c in map(str, known) if c in covered and c not in live.get(group, covered)]
+            left = [c for c in known if c in covered and c not in live.get(group, covered)]
             if left:
-                what = f"{group} was promised to cover {' '.join(left)}, and the release leaves out the cells that do"
+                what = f"{group} was promised to cover {dotted(left)}, and the release leaves out the cells that do"
                 help = "let the channel select them too, or take the promise back"
                 yield source.problem(("channels", "release", "select"), what, help)
 
 
-def _covered(declaration: Declaration, made: list[Made]) -> dict[str, set[str]]:
+def _covered(declaration: Declaration, made: list[Made]) -> dict[str, set[Capability]]:
     """What each group of cells covers: one package, CUDA label and CPU, and all its families."""
-    groups: dict[str, set[str]] = defaultdict(set)
+    groups: dict[str, set[Capability]] = defaultdict(set)
     for one in made:
         named = [one.package.name] if len(declaration.packages) > 1 else []
         axes = [f"{axis}{value}" for axis, value in one.cell.axes.items()]

@@ -139,7 +139,7 @@ def _not_proven(made: list[Made]) -> list[Untested]:
             groups.setdefault((one.cell.family or "all", one.cell.arch or "any"), []).append(one.cell)
     found: list[Untested] = []
     for (family, arch), cells in groups.items():
-        covers = sorted({c for one in cells for c in one.covers}, key=lambda text: tuple(map(int, text.split("."))))
+        covers = sorted({c for one in cells for c in one.covers})
         found.append(Untested(family=family, arch=arch, cells=[c.id for c in cells], covers=covers))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 from fatwheel.records.plan import Cell
+from fatwheel.targets import Target
 
 
 class Toolchain(Record):
@@ -46,7 +47,7 @@ class BuiltModule(Record):
     """One library in the wheel, as the build command reported it."""
 
     name: str
-    targets: list[str] = []
+    targets: list[Target] = []
     seconds: float | None = None
 
 

@@ -6,6 +6,7 @@ from typing import Self
 
 from fatwheel.records.base import Record
 from fatwheel.records.plan import Cell
+from fatwheel.targets import Capability, Target
 
 
 class EmbeddedMetadata(Record):
@@ -17,8 +18,8 @@ class EmbeddedMetadata(Record):
     toolkit: str | None
     arch: str | None
     family: str | None
-    targets: list[str]
-    covers: list[str]
+    targets: list[Target]
+    covers: list[Capability]
     commit: str | None
     slice: list[str] | None = None
     placeholder: bool = False

@@ -7,6 +7,7 @@ from pydantic import Field
 from fatwheel.digests import Digest
 from fatwheel.records.base import Record
 from fatwheel.records.smoke import Outcome
+from fatwheel.targets import Capability, Target
 
 
 class Proof(Record):
@@ -15,8 +16,8 @@ class Proof(Record):
     import_: Outcome = Field(alias="import")
     gpu: Outcome | None = None
     device: str | None = None
-    executed: list[str] = []
-    not_executed: list[str] = []
+    executed: list[Capability] = []
+    not_executed: list[Capability] = []
 
 
 class IndexedFile(Record):
@@ -31,8 +32,8 @@ class IndexedFile(Record):
     toolkit: str | None = None  # 13.0
     arch: str | None = None  # x86_64, aarch64; null for any
     family: str | None = None  # sm12x; null for a wheel of all families
-    targets: list[str] | None = None
-    covers: list[str] | None = None  # capabilities, dotted, ascending
+    targets: list[Target] | None = None
+    covers: list[Capability] | None = None  # capabilities, dotted, ascending
     bytes: int
     sha256: Digest
     url: str

@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from fatwheel.targets import Target
+
 
 @dataclass(frozen=True, slots=True)
 class CodeBytes:
@@ -46,7 +48,7 @@ class Module:
     name: str
     file_bytes: int
     wheel_bytes: int
-    targets: dict[str, TargetCode]
+    targets: dict[Target, TargetCode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Inventory:
 
     wheel: str
     modules: list[Module]
-    targets: dict[str, TargetCode]
+    targets: dict[Target, TargetCode]
 
     def to_json(self) -> str:
         """Indented JSON with a newline at the end; equal inventories give equal bytes."""
@@ -72,6 +74,8 @@ class Inventory:
 
 
 def _held(part: Inventory | Module | TargetCode | CodeBytes) -> dict[str, Any]:
-    """The fields that are not None."""
-    held = ((field.name, getattr(part, field.name)) for field in fields(part))
-    return {name: value for name, value in held if value is not None}
+    """The fields that are not None; targets as text."""
+    held = {field.name: getattr(part, field.name) for field in fields(part)}
+    if isinstance(part, Inventory | Module):
+        held["targets"] = {str(target): code for target, code in part.targets.items()}
+    return {name: value for name, value in held.items() if value is not None}

@@ -6,10 +6,11 @@ from fatwheel.records.base import Record
 from fatwheel.records.files import SIZE_LIMIT
 from fatwheel.records.report import SizeEstimate
 from fatwheel.records.shim_requirements import behind
+from fatwheel.targets import Capability, Target
 
 
 class Cell(Record):
-    """One thing to build. Targets and covers are dotted strings, ascending; what does not apply is null or empty."""
+    """One thing to build. Targets and covers are ascending; what does not apply is null or empty."""
 
     id: str  # cu130-aarch64-sm12x
     package: str  # distribution name
@@ -19,8 +20,8 @@ class Cell(Record):
     arch: str | None  # x86_64, aarch64
     family: str | None  # sm12x; for a provider, its target as sm90a; for a fat wheel, null
     axes: dict[str, str] = {}  # further axes: python, torch ...
-    targets: list[str] = []
-    covers: list[str] = []
+    targets: list[Target] = []
+    covers: list[Capability] = []
     local_version: str | None  # cu130.sm12x
     wheel: str  # file name of the wheel (or sdist) that this cell makes
     artifact: str  # name of the workflow artifact that carries it
@@ -56,7 +57,7 @@ class Untested(Record):
     family: str
     arch: str
     cells: list[str]
-    covers: list[str]  # what these cells promise, and nobody executes
+    covers: list[Capability]  # what these cells promise, and nobody executes
 
 
 class PlannedPackage(Record):
@@ -87,10 +88,10 @@ class CellChange(Record):
     """One cell that both plans have, with what came, what went, and other fields that differ (old, new)."""
 
     id: str
-    targets_came: list[str] = []
-    targets_went: list[str] = []
-    covers_came: list[str] = []
-    covers_went: list[str] = []
+    targets_came: list[Target] = []
+    targets_went: list[Target] = []
+    covers_came: list[Capability] = []
+    covers_went: list[Capability] = []
     fields: dict[str, tuple[str | None, str | None]] = {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fatwheel.records.base import Record
+from fatwheel.targets import Capability, Target
 
 Level = Literal["ok", "warn", "grown", "over"]
 
@@ -24,7 +25,7 @@ class Suggestion(Record):
 
     what: str
     predicted: dict[str, int]
-    loses: list[str] = []
+    loses: list[Capability] = []
     enough: bool
 
 
@@ -44,7 +45,7 @@ class WheelBudget(Record):
     growth: int | None = None  # bytes
     level: Level = "ok"
     why: str = ""
-    targets: list[str] | None = None
+    targets: list[Target] | None = None
     by_target: list[Part] = []  # compressed bytes, the largest first
     by_module: list[Part] = []  # likewise
     suggestions: list[Suggestion] = []
@@ -57,7 +58,7 @@ class TargetSize(Record):
     ``basis`` describes the source.
     """
 
-    targets: list[str]
+    targets: list[Target]
     label: str
     cuda: str | None
     arch: str | None
@@ -100,7 +101,7 @@ class UnusedCode(Record):
 
     label: str
     module: str
-    target: str
+    target: Target
     installed: int
     bytes: int
     why: str
@@ -114,9 +115,9 @@ class DispatchedModule(Record):
 
     label: str
     feature: str
-    capability: str
+    capability: Capability
     module: str | None
-    target: str | None
+    target: Target | None
     covered: bool
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fatwheel.digests import Digest
 from fatwheel.records.base import Record
+from fatwheel.targets import Capability, dotted
 
 Outcome = Literal["passed", "failed", "skipped"]
 
@@ -23,7 +24,7 @@ class Device(Record):
     """A GPU that the test ran on."""
 
     name: str
-    capability: str
+    capability: Capability
     driver: str | None = None
 
 
@@ -40,8 +41,8 @@ class SmokeRecord(Record):
     import_: Check = Field(alias="import")
     gpu: Check | None = None  # null: not asked for
     device: Device | None = None
-    executed: list[str] = []
-    not_executed: list[str] = []
+    executed: list[Capability] = []
+    not_executed: list[Capability] = []
     python: str | None = None
     modules: list[str] = []
     fat_binaries: int | None = None
@@ -51,7 +52,7 @@ class SmokeRecord(Record):
     def proven(self) -> str:
         """What was seen to work, in a word or two: ``GPU 9.0``, ``import``, or ``skipped`` for nothing."""
         if self.executed:
-            return f"GPU {' '.join(self.executed)}"
+            return f"GPU {dotted(self.executed)}"
         return "import" if self.import_.outcome == "passed" else self.import_.outcome
 
     @property

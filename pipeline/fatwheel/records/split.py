@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fatwheel.records.base import Record
+from fatwheel.targets import Target
 
 
 class SplitPart(Record):
@@ -11,7 +12,7 @@ class SplitPart(Record):
     cell: str
     wheel: str
     bytes: int
-    targets: list[str]
+    targets: list[Target]
     thinned: list[str] = []
     emptied: list[str] = []
     dropped: list[str] = []

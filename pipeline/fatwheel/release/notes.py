@@ -9,6 +9,7 @@ from typing import Protocol
 from fatwheel.markdown import table
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.smoke import SmokeRecord
+from fatwheel.targets import dotted
 
 BEGIN, END = "<!-- fatwheel -->", "<!-- /fatwheel -->"
 """Around what is written here, so that what people write around it stays theirs."""
@@ -83,8 +84,8 @@ def has_page(existing: str) -> bool:
 
 def _row(one: ReleasedFile) -> tuple[str, ...]:
     cell = one.build.cell if one.build else None
-    targets = " ".join(cell.targets) if cell else ""
-    covers = " ".join(cell.covers) if cell else ""
+    targets = dotted(cell.targets) if cell else ""
+    covers = dotted(cell.covers) if cell else ""
     return f"`{one.name}`", f"{one.size / (1 << 20):.1f}", targets, covers, _proof(one)
 
 
@@ -93,4 +94,4 @@ def _proof(one: ReleasedFile) -> str:
     if smoke is None or smoke.gpu is None or smoke.gpu.outcome != "passed":
         return "not proven"
     device = smoke.device.name if smoke.device else "a GPU"
-    return f"{' '.join(smoke.executed)} ({device})" if smoke.executed else device
+    return f"{dotted(smoke.executed)} ({device})" if smoke.executed else device

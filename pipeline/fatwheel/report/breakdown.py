@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from fatwheel.records.inventory import Inventory, Module, TargetCode
+from fatwheel.targets import Target
 
 
 @dataclass(frozen=True)
@@ -14,9 +15,9 @@ class ModuleBreakdown:
     """The compressed bytes of one module, split into device code by target and everything else."""
 
     module: str  # the member's path in the wheel
-    targets: Mapping[str, int]
+    targets: Mapping[Target, int]
     rest: int  # host code, symbols ...
-    estimated: Mapping[str, int]  # of the targets' bytes, the code that only the zip compresses
+    estimated: Mapping[Target, int]  # of the targets' bytes, the code that only the zip compresses
 
     @property
     def total(self) -> int:
@@ -32,15 +33,15 @@ class WheelBreakdown:
     rest: int  # bytes outside modules: Python files, metadata, the zip structure
 
     @property
-    def by_target(self) -> dict[str, int]:
+    def by_target(self) -> dict[Target, int]:
         """Bytes by target, in the inventory's order."""
-        total: dict[str, int] = {}
+        total: dict[Target, int] = {}
         for module in self.modules:
             for target, count in module.targets.items():
                 total[target] = total.get(target, 0) + count
         return total
 
-    def uncertainty(self, target: str) -> int:
+    def uncertainty(self, target: Target) -> int:
         """How far a target's bytes may be off: half of the code that only the zip compresses.
 
         Measured: for code that nvcc compressed (``--compress-mode=size``) the estimate is within a few percent. For
@@ -53,7 +54,7 @@ class WheelBreakdown:
         """The size of the wheel."""
         return self.rest + sum(module.total for module in self.modules)
 
-    def size_with(self, targets: Iterable[str]) -> int:
+    def size_with(self, targets: Iterable[Target]) -> int:
         """The size of the wheel if it were compiled for these targets only.
 
         A module that loses all of its device code is dropped; a module that never had any stays.

@@ -79,7 +79,7 @@ def _check_wheel(
         level=level,
         why=why,
         targets=list(wheel.targets) if wheel.targets is not None else None,
-        by_target=_parts(breakdown.by_target) if breakdown else [],
+        by_target=_parts({str(target): count for target, count in breakdown.by_target.items()}) if breakdown else [],
         by_module=_parts(_modules(breakdown))[:MAX_PARTS] if breakdown else [],
         suggestions=suggestions,
     )

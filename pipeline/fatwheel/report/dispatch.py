@@ -17,7 +17,7 @@ from fatwheel.records.inventory import Module, TargetCode
 from fatwheel.records.report import DispatchedModule, UnusedCode
 from fatwheel.report.breakdown import break_down_module, module_label
 from fatwheel.report.snapshots import SizedWheel
-from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, jits, loads, parse_target
+from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, jits, loads
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def covered_capabilities(wheel: SizedWheel) -> tuple[Capability, ...]:
     """The capabilities that a wheel covers according to its cell; all known ones if its cell is unknown."""
     if wheel.cell is None or not wheel.cell.covers:
         return KNOWN_CAPABILITIES
-    return tuple(map(Capability.parse, wheel.cell.covers))
+    return tuple(wheel.cell.covers)
 
 
 def find_unused_code(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[UnusedCode]:
@@ -79,25 +79,26 @@ def find_unused_code(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> li
         matching = [rule for rule in rules if rule.matches(module)]
         dispatched = frozenset().union(*(rule.capabilities for rule in matching)) if matching else frozenset(covered)
         breakdown = break_down_module(module)
-        for text, code in module.targets.items():
-            target = parse_target(text)
+        for target, code in module.targets.items():
             running = [c for c in covered if _loads(target, code, c, wheel.toolkit)]
             if any(c in dispatched for c in running):
                 continue
             found.append(
                 UnusedCode(
-                    label=label, module=module_label(module.name), target=text, installed=code.stored,
-                    bytes=breakdown.targets[text], why=_why_unused(text, running, dispatched, wheel),
+                    label=label, module=module_label(module.name), target=target, installed=code.stored,
+                    bytes=breakdown.targets[target], why=_why_unused(target, running, dispatched, wheel),
                 )
             )  # fmt: skip
     return sorted(found, key=lambda one: (-one.bytes, one.module, one.target))
 
 
-def _why_unused(text: str, running: Sequence[Capability], dispatched: Iterable[Capability], wheel: SizedWheel) -> str:
+def _why_unused(
+    target: Target, running: Sequence[Capability], dispatched: Iterable[Capability], wheel: SizedWheel
+) -> str:
     if running:
         return f"runs on {_join(running)}, but dispatch loads the module on {_join(sorted(dispatched)) or 'no device'}"
     family = wheel.cell.family if wheel.cell else None
-    return f"no device of {family} loads code for {text}" if family else f"no known device loads code for {text}"
+    return f"no device of {family} loads code for {target}" if family else f"no known device loads code for {target}"
 
 
 def simulate_dispatch(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[DispatchedModule]:
@@ -120,7 +121,7 @@ def simulate_dispatch(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> l
             module, target = _dispatch(wheel, matching, capability)
             found.append(
                 DispatchedModule(
-                    label=label, feature=feature, capability=str(capability), module=module, target=target,
+                    label=label, feature=feature, capability=capability, module=module, target=target,
                     covered=capability in covered,
                 )
             )  # fmt: skip
@@ -133,7 +134,7 @@ def find_missing_code(wheel: SizedWheel, label: str, dispatched: Sequence[Dispat
         return []
     errors = [
         f"{label}: covers {capability}, but no module has code for it"
-        for capability in map(Capability.parse, wheel.cell.covers)
+        for capability in wheel.cell.covers
         if not any(_best_target(module, capability, wheel.toolkit) for module in wheel.inventory.modules)
     ]
     for one in dispatched:
@@ -143,7 +144,7 @@ def find_missing_code(wheel: SizedWheel, label: str, dispatched: Sequence[Dispat
     return errors
 
 
-def _dispatch(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) -> tuple[str | None, str | None]:
+def _dispatch(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) -> tuple[str | None, Target | None]:
     """The module and target that a device loads; a module without a target if none of the modules has code."""
     without_code: str | None = None
     modules = wheel.inventory.modules if wheel.inventory else []
@@ -160,15 +161,14 @@ def _dispatch(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) 
 _SUFFIX_RANK = {"": 0, "f": 1, "a": 2}
 
 
-def _best_target(module: Module, capability: Capability, release: str) -> str | None:
+def _best_target(module: Module, capability: Capability, release: str) -> Target | None:
     """The target whose code the driver loads: exact SASS first, then the closest of the same major, then PTX."""
-    found: list[tuple[tuple[int, int, int], str]] = []
-    for text, code in module.targets.items():
-        target = parse_target(text)
+    found: list[tuple[tuple[int, int, int], Target]] = []
+    for target, code in module.targets.items():
         if code.sass and loads(target, capability, release):
-            found.append(((2, target.minor, _SUFFIX_RANK[target.suffix]), text))
+            found.append(((2, target.minor, _SUFFIX_RANK[target.suffix]), target))
         elif code.ptx and jits(_virtual(target), capability, release):
-            found.append(((1, target.major, target.minor), text))
+            found.append(((1, target.major, target.minor), target))
     return max(found)[1] if found else None
 
 

@@ -9,7 +9,7 @@ from fatwheel.records.plan import Cell, CellChange, PlanDiff
 from fatwheel.records.report import SizeEstimate, TargetSize
 from fatwheel.report.breakdown import break_down
 from fatwheel.report.snapshots import SizedWheel, Snapshot, series_of
-from fatwheel.targets import parse_target
+from fatwheel.targets import Target, dotted
 
 
 @dataclass(frozen=True)
@@ -53,31 +53,26 @@ def estimate_changes(
 
 
 def estimate_target(
-    target: str, target_sizes: Sequence[TargetSize], *, cuda: str | None, arch: str | None, label: str | None = None
+    target: Target, target_sizes: Sequence[TargetSize], *, cuda: str | None, arch: str | None, label: str | None = None
 ) -> Bounds | None:
     """Estimate the size of one target: as measured in the same wheel, else in the most similar wheel with it.
 
     For a target that was never built, use the closest target of the same major, with wide bounds: from zero (no source
     is compiled for it) to twice the size.
     """
-    plain = _plain(target)
-    exact = [one for one in target_sizes if len(one.targets) == 1 and _plain(one.targets[0]) == plain]
+    exact = [one for one in target_sizes if len(one.targets) == 1 and one.targets[0].code == target.code]
     if exact:
         best = min(exact, key=lambda one: (one.label != label, one.cuda != cuda, one.arch != arch))
         where = "" if best.label == label else f" in {best.label}"
         return Bounds(best.bytes, best.low, best.high, f"{target} as measured{where}")
-    parsed = parse_target(plain)
-    similar = [
-        one for one in target_sizes
-        if len(one.targets) == 1 and parse_target(_plain(one.targets[0])).major == parsed.major
-    ]  # fmt: skip
+    similar = [one for one in target_sizes if len(one.targets) == 1 and one.targets[0].major == target.major]
     if not similar:
         return None
     best = min(
         similar,
         key=lambda one: (
             one.label != label, one.cuda != cuda, one.arch != arch,
-            abs(parse_target(_plain(one.targets[0])).minor - parsed.minor),
+            abs(one.targets[0].minor - target.minor),
         ),
     )  # fmt: skip
     return Bounds(best.bytes, 0, 2 * best.bytes, f"{target} never built, assumed similar to {best.targets[0]}")
@@ -103,7 +98,7 @@ def _estimate_changed(
     if unknown:
         return SizeEstimate(
             id=change.id, change="changed", before=wheel.bytes, after=None, limit=limit,
-            basis=f"no similar target was built before: {' '.join(unknown)}",
+            basis=f"no similar target was built before: {dotted(unknown)}",
         )  # fmt: skip
     return SizeEstimate(
         id=change.id, change="changed", before=wheel.bytes, limit=limit, basis=total.basis,
@@ -149,7 +144,3 @@ def _find_wheel(cell_id: str, file: str | None, now: Snapshot | None) -> SizedWh
         return None
     named = next((wheel for wheel in now.wheels if wheel.cell and wheel.cell.id == cell_id), None)
     return named or (now.find(series_of(file)) if file else None)
-
-
-def _plain(target: str) -> str:
-    return target.removesuffix("+PTX").removesuffix("-virtual")

@@ -13,7 +13,7 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.inventory import Inventory
 from fatwheel.records.plan import Cell
 from fatwheel.records.report import Kind
-from fatwheel.targets import toolkits
+from fatwheel.targets import Target, toolkits
 from fatwheel.wheels.formats.names import WheelName, architecture
 
 
@@ -79,8 +79,8 @@ class SizedWheel:
         return self.kind != "whole"
 
     @property
-    def targets(self) -> tuple[str, ...] | None:
-        """Dotted and ascending: the cell's targets, else those of the device code."""
+    def targets(self) -> tuple[Target, ...] | None:
+        """Ascending: the cell's targets, else those of the device code."""
         if self.cell is not None:
             return tuple(self.cell.targets)
         return tuple(self.inventory.targets) if self.inventory else None

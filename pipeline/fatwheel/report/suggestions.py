@@ -9,7 +9,7 @@ from itertools import combinations
 from fatwheel.records.report import Suggestion, TargetSize
 from fatwheel.report.breakdown import WheelBreakdown
 from fatwheel.report.snapshots import SizedWheel
-from fatwheel.targets import covers, parse_target
+from fatwheel.targets import Capability, Target, covers, dotted
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Group:
     """A GPU family that a wheel can be split into: device majors, and additional base targets."""
 
     majors: tuple[int, ...]
-    base: tuple[str, ...] = ()
+    base: tuple[Target, ...] = ()
 
-    def select(self, targets: Sequence[str]) -> list[str]:
+    def select(self, targets: Sequence[Target]) -> list[Target]:
         """The targets that the family's wheel would get; empty if none is of its majors."""
-        native = [text for text in targets if parse_target(text).major in self.majors]
-        return [text for text in targets if text in native or text in self.base] if native else []
+        native = [target for target in targets if target.major in self.majors]
+        return [target for target in targets if target in native or target in self.base] if native else []
 
 
 GROUPS: Mapping[str, Group] = {"sm9x": Group((7, 8, 9)), "sm10x": Group((10, 11)), "sm12x": Group((12,))}
@@ -68,30 +68,30 @@ def _suggest_drops(
             if size < limit:
                 loses = find_lost_capabilities(wheel, targets, kept)
                 found.append(
-                    Suggestion(what=f"drop {' '.join(dropped)}", predicted={label: size}, loses=loses, enough=True)
+                    Suggestion(what=f"drop {dotted(dropped)}", predicted={label: size}, loses=loses, enough=True)
                 )
         if found:
             return sorted(found, key=lambda one: (len(one.loses), one.predicted[label]))[:_MAX_DROPS]
     return []
 
 
-def find_lost_capabilities(wheel: SizedWheel, targets: Iterable[str], kept: Iterable[str]) -> list[str]:
+def find_lost_capabilities(wheel: SizedWheel, targets: Iterable[Target], kept: Iterable[Target]) -> list[Capability]:
     """The capabilities covered by a wheel that only the dropped targets run on."""
-    before = covers(map(parse_target, targets), None, wheel.toolkit)
-    after = covers(map(parse_target, kept), None, wheel.toolkit)
-    covered = set(wheel.cell.covers) if wheel.cell else {str(one) for one in before}
-    return [str(one) for one in before if one not in after and str(one) in covered]
+    before = covers(targets, None, wheel.toolkit)
+    after = covers(kept, None, wheel.toolkit)
+    covered = set(wheel.cell.covers) if wheel.cell else set(before)
+    return [one for one in before if one not in after and one in covered]
 
 
 def _suggest_splits(
-    label: str, limit: int, targets: Sequence[str], breakdown: WheelBreakdown, families: Mapping[str, Group]
+    label: str, limit: int, targets: Sequence[Target], breakdown: WheelBreakdown, families: Mapping[str, Group]
 ) -> list[Suggestion]:
     by_family = {name: selected for name, group in families.items() if (selected := group.select(targets))}
     found = []
     if len(by_family) > 1:
         sizes = {f"{label} {name}": breakdown.size_with(selected) for name, selected in by_family.items()}
         found.append(_split("split by family", sizes, limit))
-    single = {f"{label} sm{parse_target(target).undotted}": breakdown.size_with([target]) for target in targets}
+    single = {f"{label} sm{target.undotted}": breakdown.size_with([target]) for target in targets}
     found.append(_split("split by target", single, limit))
     return found
 

@@ -9,6 +9,7 @@ from statistics import median
 from fatwheel.records.report import DispatchedModule, Report, SizeEstimate, TargetSize, UnusedCode, WheelBudget
 from fatwheel.report import formatting
 from fatwheel.sizes import size
+from fatwheel.targets import dotted
 
 MAX_ROWS = 12
 _MAX_PARTS = 5
@@ -71,7 +72,7 @@ def _wheel_tables(row: WheelBudget) -> list[Table]:
         )
         found.append(Table(f"{row.label}: largest parts", ("module", "size", "target", "size"), rows, (1, 3)))
     suggestions = tuple(
-        (one.what, _predicted(one.predicted, row.label), " ".join(one.loses) or "-", "" if one.enough else TOO_LARGE)
+        (one.what, _predicted(one.predicted, row.label), dotted(one.loses) or "-", "" if one.enough else TOO_LARGE)
         for one in row.suggestions
     )
     headings = ("change", "predicted size", "no longer covers", "")
@@ -88,7 +89,7 @@ def _target_table(target_sizes: Sequence[TargetSize]) -> Table:
     groups: dict[tuple[str, str], list[TargetSize]] = {}
     seen: set[tuple[str, str, str]] = set()
     for one in target_sizes:
-        key = (" ".join(one.targets), one.label, one.method)
+        key = (dotted(one.targets), one.label, one.method)
         if key not in seen:
             seen.add(key)
             groups.setdefault((key[0], one.label if one.method == "sizes" else ""), []).append(one)
@@ -120,7 +121,7 @@ def _unused_table(unused: Sequence[UnusedCode]) -> Table:
     """One row for all modules of a wheel with the same unused target for the same reason."""
     groups: dict[tuple[str, str, str], list[UnusedCode]] = {}
     for one in unused:
-        groups.setdefault((one.label, one.target, one.why), []).append(one)
+        groups.setdefault((one.label, str(one.target), one.why), []).append(one)
     found = sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1]))
     rows = tuple(
         (
@@ -147,7 +148,7 @@ def _dispatch_table(dispatch: Sequence[DispatchedModule]) -> Table:
             key = (one.label, one.feature, NO_CODE)
         else:
             continue
-        groups.setdefault(key, []).append(one.capability)
+        groups.setdefault(key, []).append(str(one.capability))
     rows = tuple((label, feature, " ".join(group), module) for (label, feature, module), group in groups.items())
     return Table(
         "module loaded per device", ("wheel", "feature", "capabilities", "module"), rows[: 2 * MAX_ROWS],

@@ -10,6 +10,7 @@ from statistics import median
 from fatwheel.records.report import TargetSize
 from fatwheel.report.breakdown import break_down
 from fatwheel.report.snapshots import Series, SizedWheel, Snapshot
+from fatwheel.targets import Target
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,12 @@ class Change:
         return self.after.bytes - self.before.bytes
 
     @property
-    def added(self) -> tuple[str, ...]:
+    def added(self) -> tuple[Target, ...]:
         """Targets in the later release only."""
         return _without(self.after.targets, self.before.targets)
 
     @property
-    def removed(self) -> tuple[str, ...]:
+    def removed(self) -> tuple[Target, ...]:
         """Targets in the earlier release only."""
         return _without(self.before.targets, self.after.targets)
 
@@ -104,5 +105,5 @@ def list_target_sizes(snapshots: Sequence[Snapshot], names: Mapping[Series, str]
     return found
 
 
-def _without(some: Sequence[str] | None, others: Sequence[str] | None) -> tuple[str, ...]:
+def _without(some: Sequence[Target] | None, others: Sequence[Target] | None) -> tuple[Target, ...]:
     return tuple(one for one in some or () if one not in (others or ()))

@@ -16,7 +16,7 @@ from fatwheel.records.smoke import Check, Device
 from fatwheel.resources import script, scripts
 from fatwheel.smoke.clean_environment import CleanEnvironment
 from fatwheel.smoke.subject import Subject
-from fatwheel.targets import Capability, runs, toolkits
+from fatwheel.targets import Capability, dotted, runs, toolkits
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.io.sources import FileSource, open_file
 
@@ -32,7 +32,7 @@ class Ran:
 
     check: Check
     device: Device | None = None
-    executed: tuple[str, ...] = ()
+    executed: tuple[Capability, ...] = ()
     loaded: int | None = None
     without: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ def run_gpu_test(bare: CleanEnvironment, subject: Subject, environ: Mapping[str,
     chosen = next((one for one in devices if subject.covers is None or one.device.capability in subject.covers), None)
     if chosen is None:
         here = ", ".join(f"{one.device.name} ({one.device.capability})" for one in devices)
-        covered = ", ".join(subject.covers or ()) or "no GPU"
+        covered = ", ".join(map(str, subject.covers or ())) or "no GPU"
         detail = f"this wheel is not for the GPU here: {here}; it covers {covered}"
         return Ran(Check(outcome="failed", detail=detail), devices[0].device)
     variables |= {
@@ -73,7 +73,7 @@ def _on(
     device: Device, bare: CleanEnvironment, subject: Subject, variables: dict[str, str], environ: Mapping[str, str]
 ) -> Ran:
     """Load, then run. Raises `SmokeError` for what fails."""
-    code = fitting_code(bare.site_packages(), Capability.parse(device.capability), subject.toolkit)
+    code = fitting_code(bare.site_packages(), device.capability, subject.toolkit)
     without = tuple(name for name, offsets in code.items() if not offsets)
     loaded = _load(bare, code, variables)
     if not subject.command:
@@ -108,7 +108,7 @@ def _visible(bare: CleanEnvironment, variables: Mapping[str, str]) -> list[_Visi
     found = []
     for index, gpu in enumerate(machine["gpus"]):
         setting = gpu["uuid"] or (tokens[index].strip() if index < len(tokens) else str(index))
-        device = Device(name=gpu["name"], capability=gpu["capability"], driver=machine["driver"])
+        device = Device(name=gpu["name"], capability=Capability.parse(gpu["capability"]), driver=machine["driver"])
         found.append(_Visible(device, setting))
     return found
 
@@ -177,8 +177,8 @@ def command_fields(python: str, subject: Subject) -> dict[str, str]:
         return values
     return values | {
         **axis_fields(cell.axes),
-        "targets": " ".join(cell.targets),
-        "covers": " ".join(cell.covers),
+        "targets": dotted(cell.targets),
+        "covers": dotted(cell.covers),
         "family": cell.family or "",
         "cuda": cell.cuda or "",
         "toolkit": cell.toolkit or "",

@@ -15,6 +15,7 @@ from fatwheel.plan.requirements import filled
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import STAMP
 from fatwheel.records.plan import Cell
+from fatwheel.targets import Capability
 from fatwheel.wheels.formats.names import WheelName
 from fatwheel.wheels.reading.archive import Archive
 
@@ -31,7 +32,7 @@ class Subject:
     wheel: Path
     name: WheelName
     modules: tuple[str, ...]
-    covers: tuple[str, ...] | None = None
+    covers: tuple[Capability, ...] | None = None
     toolkit: str | None = None
     placeholder: bool = False
     command: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ machine code (SASS), PTX, or both. Everything that asks "does it fit?" asks `run
 
 from fatwheel.targets.compatibility import covers, family_members, jits, loads, nearest, runs
 from fatwheel.targets.parsing import parse_target, parse_targets
-from fatwheel.targets.rendering import SPELLINGS, render
+from fatwheel.targets.rendering import SPELLINGS, dotted, render
 from fatwheel.targets.table import Toolkit, toolkit, toolkits
 from fatwheel.targets.target import KNOWN_CAPABILITIES, TEGRA, Capability, Kind, Suffix, Target
 
@@ -20,6 +20,7 @@ __all__ = [
     "Target",
     "Toolkit",
     "covers",
+    "dotted",
     "family_members",
     "jits",
     "loads",

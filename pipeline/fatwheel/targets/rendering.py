@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fatwheel.errors import UsageError
-from fatwheel.targets.target import Target
+from fatwheel.targets.target import Capability, Target
 
 
 def _gencode(target: Target) -> str:
@@ -62,6 +62,11 @@ _SPELLINGS: dict[str, tuple[str, Callable[[Target], str]]] = {
     "provider": (" ", _provider),
 }
 SPELLINGS: tuple[str, ...] = tuple(_SPELLINGS)
+
+
+def dotted(values: Iterable[Target | Capability]) -> str:
+    """Targets or capabilities as people and records write them, in the given order: ``8.0 9.0a 12.0+PTX``."""
+    return " ".join(map(str, values))
 
 
 def render(targets: Iterable[Target], spelling: str) -> str:

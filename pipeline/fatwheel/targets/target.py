@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fatwheel.errors import UsageError
+from fatwheel.targets.schema import text_schema
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 Suffix = Literal["", "a", "f"]
 Kind = Literal["real", "virtual", "both"]
@@ -32,6 +36,14 @@ class Capability(NamedTuple):
         if not match:
             raise UsageError(f"'{text}' is not a compute capability", help="write it like 9.0 or 12.1")
         return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        return text_schema(cls, cls.parse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, str]:
+        return {"type": "string"}
 
 
 def _capabilities(text: str) -> tuple[Capability, ...]:
@@ -93,3 +105,13 @@ class Target:
     def code(self) -> Target:
         """The same without regard to what is kept: what a toolkit either knows or does not."""
         return Target(self.major, self.minor, self.suffix)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        from fatwheel.targets.parsing import parse_target  # which is built on this module
+
+        return text_schema(cls, parse_target)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, str]:
+        return {"type": "string"}

@@ -10,6 +10,7 @@ from fatwheel.errors import UsageError
 from fatwheel.markdown import escape, table
 from fatwheel.plan.plan_validation import MATRIX_JOBS
 from fatwheel.records.plan import Cell, Plan
+from fatwheel.targets import dotted
 
 OUTPUT_BYTES = 1 << 20
 """GitHub's limit for all outputs of one job, counted as UTF-16: two bytes per character."""
@@ -81,7 +82,7 @@ def format_outputs(build: Rows, smoke: Rows, **more: str) -> str:
 def format_annotations(plan: Plan) -> Iterator[str]:
     """Format workflow commands for the run's page: untested coverage, and warnings."""
     for row in plan.not_proven:
-        yield f"::notice title=untested::{row.family} on {row.arch}: no GPU runner for {' '.join(row.covers)}"
+        yield f"::notice title=untested::{row.family} on {row.arch}: no GPU runner for {dotted(row.covers)}"
     for text in plan.warnings:
         yield f"::warning title=plan::{' '.join(text.split())}"
 
@@ -92,7 +93,7 @@ def render_summary(plan: Plan, built: set[str]) -> str:
     for cell in plan.cells:
         tested = cell.smoke or ("untested" if cell.targets else "-")
         name = cell.id if cell.id in built else f"{cell.id} (not built)"
-        rows.append((name, " ".join(cell.targets) or "-", f"`{cell.wheel}`", tested))
+        rows.append((name, dotted(cell.targets) or "-", f"`{cell.wheel}`", tested))
     lines = [
         f"### {plan.tag or plan.channel}: {len(plan.cells)} wheels, {len(built)} built in this run",
         "",

@@ -10,7 +10,7 @@ import pytest
 from fatwheel.console.plan_tables import show_plan
 from fatwheel.declaration import load
 from fatwheel.plan import channels, make_plan
-from fatwheel.targets import Capability, jits, loads, parse_target
+from fatwheel.targets import Capability, jits, loads
 from tests.golden import same_as_golden
 from tests.unit.plan.matrices import EXAMPLES
 
@@ -39,11 +39,10 @@ def test_what_runs_where():
     by the driver; `-`: refused."""
     rows = ["cell".ljust(22) + "".join(device.rjust(6) for device in DEVICES)]
     for cell in make_plan(load(EXAMPLES["flashinfer-split"]), "nightly", date=DAY).cells:
-        targets = [parse_target(text) for text in cell.targets]
         marks = []
         for device in map(Capability.parse, DEVICES):
-            fits = any(loads(target, device, cell.toolkit) for target in targets)
-            compiled = any(jits(target, device, cell.toolkit) for target in targets)
-            marks.append("yes" if str(device) in cell.covers else "base" if fits else "PTX" if compiled else "-")
+            fits = any(loads(target, device, cell.toolkit) for target in cell.targets)
+            compiled = any(jits(target, device, cell.toolkit) for target in cell.targets)
+            marks.append("yes" if device in cell.covers else "base" if fits else "PTX" if compiled else "-")
         rows.append(cell.id.ljust(22) + "".join(mark.rjust(6) for mark in marks))
     same_as_golden("what_runs_where.txt", "\n".join(rows) + "\n")

@@ -12,6 +12,7 @@ from fatwheel.plan.resume import missing
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord, ReleaseJournal, ReleaseRecord
+from fatwheel.targets import dotted
 from tests.unit.plan.matrices import EXAMPLES, ONE, one
 
 
@@ -22,8 +23,8 @@ def ids(plan):
 def test_families_make_one_wheel_each_with_their_base(tmp_path):
     plan = make_plan(one(tmp_path))
     assert ids(plan)[:2] == ["cu130-x86_64-sm9x", "cu130-x86_64-sm12x"]
-    assert plan.cells[1].targets == ["8.0", "12.0f"]
-    assert plan.cells[1].covers == ["12.0", "12.1"]
+    assert dotted(plan.cells[1].targets) == "8.0 12.0f"
+    assert dotted(plan.cells[1].covers) == "12.0 12.1"
     assert plan.cells[1].full_version == "1.0+cu130.sm12x"
 
 
@@ -34,7 +35,7 @@ def test_providers_make_one_wheel_a_target_and_a_shim(tmp_path):
     ]  # fmt: skip
     assert plan.cells[0].package == "mylib-sm80"
     assert plan.cells[0].wheel == "mylib_sm80-1.0+cu130-cp39-abi3-manylinux_2_28_x86_64.whl"
-    assert plan.cells[0].covers == ["8.0", "8.6", "8.9"]
+    assert dotted(plan.cells[0].covers) == "8.0 8.6 8.9"
 
 
 def test_a_fat_wheel_holds_everything(tmp_path):
@@ -45,8 +46,8 @@ def test_a_fat_wheel_holds_everything(tmp_path):
 
 def test_ptx_covers_nothing_by_itself(tmp_path):
     plan = make_plan(one(tmp_path, layout="fat", x86_64="8.0+PTX 9.0-virtual", aarch64='"9.0"'))
-    assert plan.cells[0].targets == ["8.0+PTX", "9.0-virtual"]
-    assert plan.cells[0].covers == ["8.0", "8.6", "8.9"]
+    assert dotted(plan.cells[0].targets) == "8.0+PTX 9.0-virtual"
+    assert dotted(plan.cells[0].covers) == "8.0 8.6 8.9"
 
 
 def test_a_family_without_native_targets_is_left_out_and_shown(tmp_path):
@@ -65,7 +66,7 @@ exclude:
 """
     plan = make_plan(one(tmp_path, more))
     assert ids(plan) == ["cu130-x86_64-sm9x", "cu130-aarch64-sm9x"]
-    assert plan.cells[0].targets == ["8.0"]
+    assert dotted(plan.cells[0].targets) == "8.0"
     assert [(row.id.removeprefix("cu130-"), row.what, row.reason) for row in plan.excluded] == [
         ("x86_64-sm9x", "9.0a", "too large"),
         ("x86_64-sm12x", "12.0f", "later"),
@@ -90,10 +91,10 @@ def test_a_package_may_be_part_of_some_channels_only(tmp_path):
 def test_families_without_a_gpu_runner_are_not_proven_to_the_last_page(tmp_path):
     more = "runners: {smoke: {sm9x: {x86_64: gpu}}}\n"
     plan = make_plan(one(tmp_path, more))
-    assert [(row.family, row.arch, row.covers) for row in plan.not_proven] == [
-        ("sm12x", "x86_64", ["12.0", "12.1"]),
-        ("sm9x", "aarch64", ["8.0", "8.6", "8.9", "9.0"]),
-        ("sm12x", "aarch64", ["12.0", "12.1"]),
+    assert [(row.family, row.arch, dotted(row.covers)) for row in plan.not_proven] == [
+        ("sm12x", "x86_64", "12.0 12.1"),
+        ("sm9x", "aarch64", "8.0 8.6 8.9 9.0"),
+        ("sm12x", "aarch64", "12.0 12.1"),
     ]
     assert plan.cells[0].smoke == "gpu"
 

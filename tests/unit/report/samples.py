@@ -10,7 +10,7 @@ from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.report.snapshots import SizedWheel, series_of
-from fatwheel.targets import covers, parse_targets
+from fatwheel.targets import Target, covers, parse_target, parse_targets
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -36,8 +36,8 @@ def cell(cuda: str, arch: str, targets: str, version: str = "0.6.13", family: st
     id_ = f"{cuda}-{arch}-{family or 'all'}"
     return Cell(
         id=id_, package="flashinfer-jit-cache", version=version, cuda=cuda, toolkit=TOOLKITS[cuda], arch=arch,
-        family=family, targets=list(map(str, parsed)),
-        covers=[str(one) for one in covers(parsed, majors, TOOLKITS[cuda])], local_version=local,
+        family=family, targets=list(parsed),
+        covers=list(covers(parsed, majors, TOOLKITS[cuda])), local_version=local,
         wheel=f"flashinfer_jit_cache-{version}+{local}-cp39-abi3-manylinux_2_28_{arch}.whl",
         artifact=f"wheel-{id_}", image=None, runner=None, smoke=None,
     )  # fmt: skip
@@ -81,10 +81,12 @@ def august(store: Path) -> None:
         put_release(store, f"nightly-202608{day}", f"2026-08-{day}T02:00:00+00:00", sizes)
 
 
-def module(name: str, targets: Mapping[str, int], *, host: int = 0, packed: bool = True) -> Module:
+def module(
+    name: str, targets: Mapping[str, int] | Mapping[Target, int], *, host: int = 0, packed: bool = True
+) -> Module:
     """A library with the given bytes of SASS for each target."""
     code = {
-        target: TargetCode(sass=CodeBytes(stored=count, raw=count * (3 if packed else 1)))
+        parse_target(str(target)): TargetCode(sass=CodeBytes(stored=count, raw=count * (3 if packed else 1)))
         for target, count in targets.items()
     }
     total = sum(targets.values()) + host

@@ -64,7 +64,7 @@ def test_records_are_compared_with_the_newest_release(
     report = Report.model_validate_json(capsys.readouterr().out)
     assert report.before == "nightly-20260814"
     assert [row.label for row in report.wheels] == ["cu130-x86_64-sm12x", "cu130-x86_64-sm9x"]
-    assert {one.target for one in report.unused_code} == {"8.0"}
+    assert {str(one.target) for one in report.unused_code} == {"8.0"}
 
 
 def test_records_need_no_store(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_a_dispatch_table_finds_unused_and_missing_code(
         "cu130-x86_64-sm9x: covers 9.0, but rope has no code for it: the wheel has no module for it"
     ]
     assert ("rope", "9.0a") in {
-        (one.module, one.target) for one in report.unused_code if one.label == "cu130-x86_64-sm9x"
+        (one.module, str(one.target)) for one in report.unused_code if one.label == "cu130-x86_64-sm9x"
     }
 
 
@@ -117,7 +117,7 @@ size: {limit: 100 MiB, warn: 50 %}
     assert run(["report", "--records", str(records), "--matrix", str(matrix), "--json"]) == 5
     report = Report.model_validate_json(capsys.readouterr().out)
     assert {row.level for row in report.wheels} == {"over"}
-    unused = {(one.label, one.module, one.target) for one in report.unused_code}
+    unused = {(one.label, one.module, str(one.target)) for one in report.unused_code}
     assert ("cu130-x86_64-sm12x", "norm", "12.0f") in unused
     assert ("cu130-x86_64-sm9x", "norm", "9.0a") not in unused
 

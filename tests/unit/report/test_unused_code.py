@@ -10,7 +10,7 @@ import pytest
 
 from fatwheel.errors import UsageError
 from fatwheel.report.dispatch import Rule, find_missing_code, find_unused_code, read_rules, simulate_dispatch
-from fatwheel.targets import KNOWN_CAPABILITIES, Capability
+from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target
 from tests.unit.report.samples import cell, module, wheel
 
 MB = 10**6
@@ -54,7 +54,7 @@ def flashinfer():
 
 
 def test_sm12x_code_in_modules_for_sm10x_is_unused(rules: tuple[Rule, ...]) -> None:
-    found = [one for one in find_unused_code(flashinfer(), "cu130-aarch64-all", rules) if one.target == "12.0f"]
+    found = [one for one in find_unused_code(flashinfer(), "cu130-aarch64-all", rules) if str(one.target) == "12.0f"]
     assert {one.module: one.installed // MB for one in found} == UNUSED
     total = sum(one.installed for one in found)
     assert total == 1046 * MB
@@ -64,7 +64,8 @@ def test_sm12x_code_in_modules_for_sm10x_is_unused(rules: tuple[Rule, ...]) -> N
 
 def test_the_simulation_finds_the_module_for_each_device(rules: tuple[Rule, ...]) -> None:
     dispatched = {
-        (one.feature, one.capability): (one.module, one.target) for one in simulate_dispatch(flashinfer(), "w", rules)
+        (one.feature, str(one.capability)): (one.module, str(one.target))
+        for one in simulate_dispatch(flashinfer(), "w", rules)
     }
     assert dispatched["fused_moe", "10.0"] == ("fused_moe_100", "10.0a")
     assert dispatched["fused_moe", "10.3"] == ("fused_moe_103", "10.3a")
@@ -76,7 +77,7 @@ def test_the_simulation_finds_the_module_for_each_device(rules: tuple[Rule, ...]
 def test_the_simulation_includes_every_known_device() -> None:
     everywhere = (Rule("any", "*", frozenset(KNOWN_CAPABILITIES)),)
     found = simulate_dispatch(flashinfer(), "w", everywhere)
-    assert [one.capability for one in found] == [str(one) for one in KNOWN_CAPABILITIES]
+    assert [one.capability for one in found] == list(KNOWN_CAPABILITIES)
 
 
 def test_without_a_dispatch_table_only_code_that_no_device_runs_is_unused() -> None:
@@ -87,7 +88,7 @@ def test_without_a_dispatch_table_only_code_that_no_device_runs_is_unused() -> N
 def test_a_base_target_that_no_device_of_its_family_loads_is_unused() -> None:
     base = wheel(cell("cu130", "x86_64", "8.0 12.0f", family="sm12x"), [module("rope", {"8.0": 3 * MB, "12.0f": MB})])
     found = find_unused_code(base, "cu130-x86_64-sm12x", ())
-    assert [(one.target, one.installed, one.why) for one in found] == [
+    assert [(str(one.target), one.installed, one.why) for one in found] == [
         ("8.0", 3 * MB, "no device of sm12x loads code for 8.0")
     ]
 
@@ -95,8 +96,8 @@ def test_a_base_target_that_no_device_of_its_family_loads_is_unused() -> None:
 def test_a_base_target_with_ptx_is_used_since_drivers_compile_it_for_later_devices() -> None:
     base = wheel(cell("cu130", "x86_64", "8.0 12.0f", family="sm12x"), [module("rope", {"8.0": 3 * MB, "12.0f": MB})])
     assert base.inventory
-    code = base.inventory.modules[0].targets["8.0"]
-    base.inventory.modules[0].targets["8.0"] = replace(code, ptx=code.sass)
+    code = base.inventory.modules[0].targets[Target(8, 0)]
+    base.inventory.modules[0].targets[Target(8, 0)] = replace(code, ptx=code.sass)
     assert find_unused_code(base, "w", ()) == []
 
 
@@ -123,7 +124,7 @@ def test_a_feature_without_code_for_a_covered_capability_is_an_error() -> None:
 def test_exact_code_is_preferred_to_family_code() -> None:
     both = wheel(cell("cu130", "aarch64", "12.0f 12.1a", family="sm12x"), [module("m", {"12.0f": MB, "12.1a": MB})])
     rule = Rule("m", "m", frozenset({Capability(12, 0), Capability(12, 1)}))
-    assert [one.target for one in simulate_dispatch(both, "w", (rule,))] == ["12.0f", "12.1a"]
+    assert [str(one.target) for one in simulate_dispatch(both, "w", (rule,))] == ["12.0f", "12.1a"]
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"m": "10.0"}', '{"m": ["10"]}', '{"m": [10.0]}'])

@@ -3,13 +3,17 @@ from typing import ClassVar
 import pytest
 
 from fatwheel.records.build import BuiltModule
-from fatwheel.targets import parse_target
+from fatwheel.targets import Target, parse_target
 from fatwheel.wheels.making.pack import placeholder
 from fatwheel.wheels.verify import Expected, expected_of, verify
 from tests.unit.wheels.synthetic import NAME, VERSION, built, cell, demo, library, stamp
 
 
 def findings(path, **expected):
+    for name in expected.keys() & {"targets"}:
+        expected[name] = tuple(map(parse_target, expected[name]))
+    for name in expected.keys() & {"modules"}:
+        expected[name] = {module: tuple(map(parse_target, texts)) for module, texts in expected[name].items()}
     return [(f.kind, f.member) for f in verify(path, Expected(**expected)).findings]
 
 
@@ -45,7 +49,7 @@ class TestTargets:
     def test_a_stray_target_is_said_with_its_bytes_and_modules(self, tmp_path):
         files = {f"demo_jit/{name}.so": library("120f", "75") for name in "abcde"}
         wheel = demo(tmp_path, files, stamped=stamp(targets=["7.5", "12.0f"]))
-        (finding,) = verify(wheel, Expected(targets=("12.0f",))).findings
+        (finding,) = verify(wheel, Expected(targets=(Target(12, 0, "f"),))).findings
         assert "7.5" in finding.what
         assert "320 bytes" in finding.what
         assert "demo_jit/a.so" in finding.what

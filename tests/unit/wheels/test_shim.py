@@ -21,7 +21,7 @@ def provider(tmp_path):
         name = f"demo-sm{target}" if stamped else f"demo-provider-sm{target}"
         said = stamp(
             distribution=name, version=version, arch=arch, family=f"sm{target}",
-            targets=[f"{target[:-2]}.{target[-2:]}"], covers=["9.0"],
+            targets=[target], covers=["9.0"],
         )  # fmt: skip
         files = {f"demo_sm{target}/k.so": library(target)}
         folder = tmp_path / f"{target}-{arch}-{version}-{tags}"

@@ -17,10 +17,10 @@ Code = tuple[Target, Kind]
 _KINDS: dict[str, Kind] = {"sass": "machine code", "ptx": "PTX", "other": "code for the linker"}
 
 
-def wanted_code(targets: Iterable[str]) -> set[Code]:
+def wanted_code(targets: Iterable[Target]) -> set[Code]:
     """What these targets (``9.0a``, ``9.0+PTX``, ``9.0-virtual``) ask for."""
     wanted: set[Code] = set()
-    for target in map(parse_target, targets):
+    for target in targets:
         plain = Target(target.major, target.minor, target.suffix)
         wanted |= {(plain, "machine code")} if target.has_sass else set()
         wanted |= {(plain, "PTX")} if target.has_ptx else set()
@@ -49,7 +49,7 @@ def check_code(subject: Subject) -> Iterator[Finding]:
         yield from _modules(expected.modules, modules)
 
 
-def _whole(targets: Iterable[str], held: Mapping[Code, Mapping[str, int]], *, partial: bool) -> Iterator[Finding]:
+def _whole(targets: Iterable[Target], held: Mapping[Code, Mapping[str, int]], *, partial: bool) -> Iterator[Finding]:
     wanted = wanted_code(targets)
     for target, kind in [] if partial else sorted(wanted - set(held)):
         what = f"no {kind} for {target} in any module"
@@ -62,7 +62,7 @@ def _whole(targets: Iterable[str], held: Mapping[Code, Mapping[str, int]], *, pa
         yield error("target-stray", what, help)
 
 
-def _modules(expected: Mapping[str, tuple[str, ...]], modules: list[Contents]) -> Iterator[Finding]:
+def _modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Contents]) -> Iterator[Finding]:
     names = [one.member.name for one in modules]
     found = {name: match_module(name, names) for name in expected}
     for name in sorted(expected):

@@ -9,12 +9,13 @@ from fatwheel.digests import Digest
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
+from fatwheel.targets import Target
 from fatwheel.wheels.formats.names import WheelName
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Each field that is None (or empty) is not looked at. Targets are dotted, as in a plan: ``9.0a``, ``9.0+PTX``.
+    """Each field that is None (or empty) is not looked at.
 
     ``modules`` gives the targets of each library, by member name, file name, or file name without its ending; a library
     without targets has only to be there. ``stamp_files`` are text files inside the wheel that repeat its version or
@@ -25,9 +26,9 @@ class Expected:
     distribution: str | None = None
     version: str | None = None  # with the local label
     arch: str | None = None
-    targets: tuple[str, ...] | None = None
+    targets: tuple[Target, ...] | None = None
     partial: bool = False  # a slice, which need not hold code for every target
-    modules: Mapping[str, tuple[str, ...]] | None = None
+    modules: Mapping[str, tuple[Target, ...]] | None = None
     stamp_files: tuple[str, ...] = ()
     stamp: EmbeddedMetadata | None = None
     sha256: Digest | None = None

@@ -12,6 +12,7 @@ from packaging.version import Version
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import STAMP
 from fatwheel.records.verification import Finding
+from fatwheel.targets import Capability, Target
 from fatwheel.wheels.checks.code import Code, held_code, parsed, wanted_code
 from fatwheel.wheels.checks.subject import Subject, error, text_of
 from fatwheel.wheels.formats.names import architecture, version_of
@@ -49,10 +50,6 @@ def check_stamp(subject: Subject) -> Iterator[Finding]:
 
 
 def _targets(subject: Subject, stamp: EmbeddedMetadata, member: str) -> Iterator[Finding]:
-    said = parsed(stamp.targets)
-    if said is None:
-        yield error("stamp-targets", f"its targets ({' '.join(stamp.targets)}) are none", _REMEDY, member)
-        return
     modules = subject.modules
     if stamp.placeholder and modules:
         what = f"it says that this is a placeholder, but there is machine code ({modules[0].member.name})"
@@ -61,7 +58,7 @@ def _targets(subject: Subject, stamp: EmbeddedMetadata, member: str) -> Iterator
         return
     held, wanted = set(held_code(modules)), wanted_code(stamp.targets)
     absent: set[Code] = wanted - held if stamp.slice is None else set()  # a slice need not hold all
-    if subject.expected.targets is None or parsed(subject.expected.targets) != said:
+    if subject.expected.targets is None or set(subject.expected.targets) != set(stamp.targets):
         for what, codes in (("but there is none", absent), ("which it does not say", held - wanted)):
             if codes:
                 shown = ", ".join(map(_shown, sorted(codes)))
@@ -86,8 +83,8 @@ def _cell(wanted: EmbeddedMetadata | None, stamp: EmbeddedMetadata, member: str)
             )
 
 
-def _said(value: list[str] | str | None) -> str:
-    return " ".join(value) or "empty" if isinstance(value, list) else str(value)
+def _said(value: list[Target] | list[Capability] | str | None) -> str:
+    return " ".join(map(str, value)) or "empty" if isinstance(value, list) else str(value)
 
 
 def check_stamp_files(subject: Subject) -> Iterator[Finding]:
@@ -125,7 +122,7 @@ def _file(subject: Subject, member: str) -> Iterator[Finding]:
                 "write it anew for each build",
                 member,
             )
-    targets = None if subject.expected.targets is None else parsed(subject.expected.targets)
+    targets = None if subject.expected.targets is None else set(subject.expected.targets)
     for tokens in listed:
         if targets is not None and tokens and parsed(tokens) != targets:
             asked = " ".join(map(str, sorted(targets)))

@@ -14,7 +14,7 @@ from fatwheel.digests import file_digest
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.files import STAMP
 from fatwheel.records.repack import RepackRecord, StrippedLibrary
-from fatwheel.wheels.checks.code import held_code, parsed, wanted_code
+from fatwheel.wheels.checks.code import held_code, wanted_code
 from fatwheel.wheels.checks.expected import Expected
 from fatwheel.wheels.checks.members import check_members
 from fatwheel.wheels.checks.record import check_record
@@ -200,7 +200,7 @@ def _modules(before: _Before, kept: list[Member]) -> list[Contents]:
 def _keep_promised_code(before: _Before, known: list[Contents], left_out: list[str]) -> None:
     """Raises `UsageError` where the last code for a target leaves that the wheel is stamped with."""
     stamp = before.subject.stamp
-    if not left_out or stamp is None or stamp.slice is not None or stamp.placeholder or parsed(stamp.targets) is None:
+    if not left_out or stamp is None or stamp.slice is not None or stamp.placeholder:
         return
     lost = wanted_code(stamp.targets) - set(held_code(known))
     if lost:

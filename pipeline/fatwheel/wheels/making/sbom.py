@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from fatwheel import __version__
 from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.targets import dotted
 from fatwheel.wheels.formats.metadata import read_headers
 from fatwheel.wheels.formats.names import WheelName
 from fatwheel.wheels.making.writer import Late, of_bytes
@@ -90,8 +91,8 @@ def _root(name: WheelName, metadata: Message, stamp: EmbeddedMetadata | None) ->
         part["licenses"] = [{"expression": str(metadata["License-Expression"])}]
     if stamp is not None:
         said = {
-            "cuda": stamp.cuda, "arch": stamp.arch, "family": stamp.family, "targets": " ".join(stamp.targets),
-            "covers": " ".join(stamp.covers), "commit": stamp.commit,
+            "cuda": stamp.cuda, "arch": stamp.arch, "family": stamp.family, "targets": dotted(stamp.targets),
+            "covers": dotted(stamp.covers), "commit": stamp.commit,
         }  # fmt: skip
         part["properties"] = _properties({key: value for key, value in said.items() if value})
     return part

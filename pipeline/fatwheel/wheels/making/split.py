@@ -13,7 +13,7 @@ from fatwheel.records.base import atomic_file
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import STAMP
 from fatwheel.records.split import SplitPart
-from fatwheel.targets import Capability, Target, parse_target, runs
+from fatwheel.targets import Capability, Target, dotted, runs
 from fatwheel.wheels.checks.expected import Expected
 from fatwheel.wheels.checks.record import check_record
 from fatwheel.wheels.checks.subject import subject_of
@@ -50,7 +50,7 @@ class Part:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        return tuple(map(parse_target, self.stamp.targets))
+        return tuple(self.stamp.targets)
 
     def keeps(self, entry: Entry) -> bool:
         """Whether an entry belongs to this wheel."""
@@ -170,13 +170,12 @@ def _losses(contents: list[Contents], parts: list[Part]) -> list[str]:
             if not kept:
                 continue  # a library without code is dropped or emptied as a whole, and that is said
             lost = [
-                text
-                for text in part.stamp.covers
-                if _served(one.entries, Capability.parse(text), release)
-                and not _served(kept, Capability.parse(text), release)
+                capability
+                for capability in part.stamp.covers
+                if _served(one.entries, capability, release) and not _served(kept, capability, release)
             ]
             if lost:
-                found.append(f"{one.member.name} serves {' '.join(lost)} from PTX that {part.cell} does not take")
+                found.append(f"{one.member.name} serves {dotted(lost)} from PTX that {part.cell} does not take")
     return found
 
 

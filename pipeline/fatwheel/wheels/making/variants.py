@@ -78,7 +78,7 @@ def _source(path: Path) -> _Source:
     if stamp.cuda is None or not stamp.covers:
         return _Source(path, name, NULL, {})
     label = (name.version.local or stamp.cuda).replace(".", "_")
-    arches = [f"{capability.replace('.', '')}_real" for capability in stamp.covers]
+    arches = [f"{capability.major}{capability.minor}_real" for capability in stamp.covers]
     floor = {"cuda_version_lower_bound": [stamp.toolkit]} if stamp.toolkit else {}
     return _Source(path, name, label, {"nvidia": {**floor, "sm_arch": arches}})
 

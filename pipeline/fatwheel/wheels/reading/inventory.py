@@ -68,15 +68,15 @@ def of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
     )
 
 
-def sums(entries: Iterable[fatbin.Entry]) -> dict[str, TargetCode]:
-    """Bytes by target (ascending, like ``9.0a``) and kind of code."""
+def sums(entries: Iterable[fatbin.Entry]) -> dict[Target, TargetCode]:
+    """Bytes by target (ascending) and kind of code."""
     totals: dict[Target, dict[fatbin.Code, list[int]]] = {}
     for entry in entries:
         total = totals.setdefault(entry.target, {}).setdefault(entry.code, [0, 0])
         total[0] += entry.stored
         total[1] += entry.raw
     return {
-        str(target): TargetCode(**{code: CodeBytes(stored=n[0], raw=n[1]) for code, n in totals[target].items()})
+        target: TargetCode(**{code: CodeBytes(stored=n[0], raw=n[1]) for code, n in totals[target].items()})
         for target in sorted(totals)
     }
 
