@@ -50,7 +50,7 @@ def compiled(tools, folder, *options):
 
 
 def targets(library):
-    return set(read_inventory(library).targets)
+    return set(map(str, read_inventory(library).targets))
 
 
 def test_pypi_gives_a_whole_toolkit(tmp_path):
