@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 import fatwheel.records
 from fatwheel import errors
-from fatwheel.__main__ import VERBS
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.declaration.schema import schema as json_schema
 from fatwheel.records.base import Record
 from fatwheel.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_targets, render, toolkits
@@ -201,9 +201,9 @@ def commands_page() -> str:
     parts = [
         "# Commands\n",
         _COMMANDS,
-        table(["command", ""], [(f"[`{verb}`](#{verb})", summary) for verb, summary in VERBS.items()]),
+        table(["command", ""], [(f"[`{verb}`](#{verb})", summary) for verb, summary in SUMMARIES.items()]),
     ]
-    for verb, summary in VERBS.items():
+    for verb, summary in SUMMARIES.items():
         command: click.Command = importlib.import_module(f"fatwheel.commands.{verb}").command
         parts.append(_command(verb, summary, command))
     return "\n".join(parts)
@@ -324,7 +324,7 @@ def statuses_page() -> str:
         if isinstance(one, type) and issubclass(one, errors.PipelineError) and one is not errors.PipelineError
     ]
     rows = [("0", "", "Done.")]
-    rows += [(str(one.status), _code(one.__name__), _sentence(inspect.getdoc(one) or "")) for one in kinds]
+    rows += [(str(one.exit_code), _code(one.__name__), _sentence(inspect.getdoc(one) or "")) for one in kinds]
     rows.append(("130", "", "Interrupted. What was finished stays, nothing is half-written."))
     rows.sort(key=lambda row: int(row[0]))
     return "\n".join(

@@ -1,141 +1,151 @@
-"""The command `fatwheel`: one lazily loaded module for each verb, and errors turned into exit statuses."""
+"""The `fatwheel` command: imports a command's module when it is called, and turns errors into exit codes."""
 
 from __future__ import annotations
 
-import errno
 import gc
 import importlib
 import os
 import sys
+from pathlib import Path
 
 import click
 
 from fatwheel import __version__
-from fatwheel.errors import PipelineError
+from fatwheel.console.options import quiet_option, verbose_option
+from fatwheel.console.output import Output, allow_color, echo_error, echo_json
+from fatwheel.console.summaries import GROUPS, LESS_USED, SUMMARIES
+from fatwheel.errors import Interrupted, PipelineError
 
-_INTERRUPTED = 130
-_REFUSED = {errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EPERM, errno.EDQUOT, errno.EFBIG}
-_NO_SUCH_PLACE = {errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}  # to write to
-
-# Verb -> what it does. Here, so that `--help` imports no command; a test compares with the commands' own help.
-VERBS: dict[str, str] = {
-    "check": "Check a declaration, and what was generated from it.",
-    "plan": "Show what a channel builds, what it leaves out, and why.",
-    "build": "Build cells into wheels.",
-    "inventory": "List the machine code in a wheel, by module and target.",
-    "verify": "Check that a wheel is sound, and what its cell says.",
-    "split": "Divide a fat wheel into its family or target wheels.",
-    "shim": "Write a metadata-only wheel that requires providers exactly.",
-    "repack": "Write a wheel anew: the same bytes every time, and changed as asked.",
-    "smoke": "Import a wheel in a bare environment, and run it on a GPU.",
-    "release": "Bring assets into a release, each by itself.",
-    "status": "Compare a live release with its plan.",
-    "publish": "Publish a held draft, once it is what it should be.",
-    "prune": "Remove a channel's old releases, with their index rows.",
-    "index": "Write the index of what a store's published releases hold.",
-    "yank": "Mark files of an index as yanked: nobody gets them who does not name them.",
-    "unyank": "Take yanking back.",
-    "variants": "Make wheel variants (PEP 817, 825: drafts) of wheels that fatwheel built.",
-    "report": "Report wheel sizes, growth, and time left until the size limit.",
-    "rehearse": "Run the whole line on this machine.",
-    "generate": "Write the GitHub Actions workflows of a declaration.",
-    "deliver": "Write the index of one or more stores where users read it.",
-    "pick": "Take from a workflow run what may go to PyPI.",
-    "pins": "Show the commits at which actions are used, or move them to the newest versions.",
-    "images": "Show the container images, or pin them by the digests that their tags have now.",
-    "init": "Write a first matrix.yaml.",
-    "schema": "Write the JSON Schema of matrix.yaml.",
-    "doctor": "Show what this machine can build, smoke and release, and what it lacks.",
-    "toolkits": "Show what each CUDA toolkit compiles; compare with a ptxas.",
-}
+_EXIT_CODES = """\
+Exit codes: 0 success, 2 usage or configuration error, 3 generated files out of date, 4 build failed,
+5 verification or smoke test failed, 6 release incomplete, 7 release refused (nothing uploaded), 124 timed out,
+130 interrupted.
+"""
 
 
-class _Verbs(click.Group):
+class _Commands(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(VERBS)
+        return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in VERBS:
+        if cmd_name not in SUMMARIES:
             return None
         command: click.Command = importlib.import_module(f"fatwheel.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        width = max(map(len, SUMMARIES))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in commands.items()])
+        with formatter.section("Less used"):
+            formatter.write_text(", ".join(LESS_USED))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            import difflib
+        if args and args[0] not in SUMMARIES and not args[0].startswith("-"):
+            from fatwheel.console.failures import unknown_command
 
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(f"there is no command '{args[0]}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+            raise unknown_command(args[0], SUMMARIES)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
+        """Complete a command's name without importing the commands, or an option."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
-@click.version_option(__version__, prog_name="fatwheel")
+        return [CompletionItem(name, help=text) for name, text in SUMMARIES.items() if name.startswith(incomplete)]
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog=_EXIT_CODES,
+)
+@quiet_option
+@verbose_option
+@click.version_option(__version__, "-V", "--version", prog_name="fatwheel")
 def fatwheel() -> None:
-    """Release CUDA wheels from one declaration, matrix.yaml.
-
-    Exit status: 0 done, 2 usage or declaration, 3 drift, 4 build, 5 verification
-    or smoke, 6 release incomplete, 7 refused and nothing sent, 124 timeout,
-    130 interrupted.
-    """
+    """Build, verify and release CUDA wheels from one matrix.yaml."""
 
 
 def main() -> None:
-    """Run the command and exit with its status."""
+    """Run the command line of this process and exit with its exit code."""
     _start_fast()
-    status = run(sys.argv[1:])
-    gc.freeze()  # the process ends: nothing that is left needs to be looked through
-    sys.exit(status)
+    exit_code = run(sys.argv[1:])
+    gc.freeze()  # the process is about to exit: skip the last collection
+    sys.exit(exit_code)
 
 
 def _start_fast() -> None:
-    """A third less start-up: no search for pydantic plugins, and few collections while modules and plans are made."""
+    """Skip the search for pydantic plugins and most garbage collections: a third of the start-up time."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(100_000, 20, 20)
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status of one command line; what went wrong is said on standard error."""
+    """Run one command line and return its exit code; errors are printed on standard error.
+
+    On failure, writes an `ErrorRecord` to the file named by FATWHEEL_ERROR_RECORD, if it is set; with ``--json``,
+    prints it on standard output unless the command has already printed its result.
+    """
+    record = os.environ.pop("FATWHEEL_ERROR_RECORD", None)  # for this process, not for those it starts
+    output = Output()
     try:
-        result = fatwheel.main(args=arguments, prog_name="fatwheel", standalone_mode=False)
+        result = fatwheel.main(
+            args=arguments, prog_name="fatwheel", standalone_mode=False, obj=output, color=allow_color()
+        )
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else str(error), err=True)
         return 2
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except PipelineError as error:
-        from fatwheel.console.output import echo_error
-
-        echo_error(error)
-        return error.status
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted: what was finished stays, nothing is half-written", err=True)
-        return _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    except OSError as error:
-        status = 2 if error.errno in _NO_SUCH_PLACE else 4 if error.errno in _REFUSED else 0
-        if not status:
+    except (Exception, KeyboardInterrupt) as error:
+        failure = _as_failure(error)
+        if failure is None:
             raise
-        place = error.filename2 or error.filename
-        start = click.style("error", fg="red", bold=True)
-        click.echo(f"{start}: {f'{place}: ' if place else ''}{error.strerror}", err=True)
-        return status
+        echo_error(failure)
+        as_json = "--json" in arguments and not output.json_printed
+        if as_json or record:
+            _record(failure, Path(record) if record else None, as_json=as_json)
+        return failure.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _as_failure(error: BaseException) -> PipelineError | None:
+    """Return the error to report; None for a defect of fatwheel, which is shown with its traceback."""
+    if isinstance(error, PipelineError):
+        return error
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Interrupted("interrupted: finished work is kept, no partial files are left")
+    from fatwheel.console.failures import from_click, from_system
+
+    if isinstance(error, click.ClickException):
+        return from_click(error)
+    return from_system(error) if isinstance(error, OSError) else None
+
+
+def _record(failure: PipelineError, path: Path | None, *, as_json: bool) -> None:
+    """Print the error as JSON, and write it to ``path``."""
+    from fatwheel.records.error import ErrorRecord
+
+    found = ErrorRecord.of(failure)
+    if as_json:
+        echo_json({"error": found.model_dump(mode="json")})
+    if path:
+        try:
+            found.write(path)
+        except OSError as error:
+            click.echo(f"warning: cannot write the error record {path}: {error.strerror}", err=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The kinds of errors that fatwheel exits with, and the exit code of each."""
+"""The errors that fatwheel reports, and the exit code of each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _POSITION = re.compile(r":\d+(:\d+)?$")  # of a `where` such as matrix.yaml:12 o
 
 
 class PipelineError(Exception):
-    """An error that a person can act on: what happened, where, and how to fix it.
+    """An error for the user: what happened, where, and how to fix it.
 
-    ``where`` names a file, URL or cell, optionally with ``:line`` or ``:line:column``. ``status`` is the exit code of
+    ``where`` names a file, URL or cell, optionally with ``:line`` or ``:line:column``. ``exit_code`` is that of
     the ``fatwheel`` command.
     """
 
-    status: ClassVar[int] = 1
+    exit_code: ClassVar[int] = 1
 
     def __init__(self, what: str, *, where: str | None = None, help: str | None = None) -> None:
         super().__init__(what)
@@ -27,12 +27,12 @@ class PipelineError(Exception):
         self.help = help
 
     def __str__(self) -> str:
-        """One line, and the help on a line of its own; without a prefix, for use inside other messages."""
+        """Return ``WHERE: WHAT``, then the help on its own line; without ``error:``, for use in other messages."""
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text}\n  help: {self.help}" if self.help else text
 
     def shown(self) -> str:
-        """As printed to people: ``error: WHERE: WHAT``, or ``FILE:LINE: error: WHAT`` for editors; then the help."""
+        """Return ``error: WHERE: WHAT``, or ``FILE:LINE: error: WHAT``, which editors parse; then the help."""
         if not (self.where and _POSITION.search(self.where)):
             return f"error: {self}"
         text = f"{self.where}: error: {self.what}"
@@ -42,7 +42,7 @@ class PipelineError(Exception):
 class UsageError(PipelineError):
     """An invalid argument."""
 
-    status = 2
+    exit_code = 2
 
 
 @dataclass(frozen=True, order=True)
@@ -57,7 +57,7 @@ class Diagnostic:
     help: str | None = None
 
     def shown(self, severity: Severity = "error") -> str:
-        """``FILE:LINE:COLUMN: SEVERITY: WHAT`` and, on a line of its own, the help."""
+        """Return ``FILE:LINE:COLUMN: SEVERITY: WHAT``, then the help on its own line."""
         heading = f"{self.file}:{self.line}:{self.column}: {severity}: {self.what}"
         return f"{heading}\n  help: {self.help}" if self.help else heading
 
@@ -68,7 +68,7 @@ class Diagnostic:
 class DeclarationError(PipelineError):
     """An invalid matrix.yaml; ``problems`` holds every error in it."""
 
-    status = 2
+    exit_code = 2
 
     def __init__(self, problems: tuple[Diagnostic, ...]) -> None:
         # An alias repeats one error in several places: report it once.
@@ -80,47 +80,57 @@ class DeclarationError(PipelineError):
         return "\n".join([*map(str, self.problems), self.what])
 
     def shown(self) -> str:
-        """Every error with its position, and their number."""
+        """Return every error with its position, then their number."""
         return str(self)
 
 
 class DriftError(PipelineError):
-    """A generated file that differs from what would be generated now."""
+    """A generated file is out of date."""
 
-    status = 3
+    exit_code = 3
 
 
 class BuildError(PipelineError):
     """A wheel could not be built."""
 
-    status = 4
+    exit_code = 4
 
 
 class VerificationError(PipelineError):
-    """A wheel is not what its cell says, or not sound."""
+    """A wheel is invalid or does not match its cell."""
 
-    status = 5
+    exit_code = 5
 
 
 class SmokeError(PipelineError):
-    """A wheel does not import or does not compute."""
+    """A wheel cannot be imported or fails on a GPU."""
 
-    status = 5
+    exit_code = 5
 
 
 class ReleaseIncomplete(PipelineError):
-    """At least one wanted asset is not live in the release."""
+    """An expected asset was not uploaded, or the release is not published."""
 
-    status = 6
+    exit_code = 6
 
 
 class ReleaseRefused(PipelineError):
-    """Nothing was sent, since the store would refuse it or the release must not change."""
+    """Nothing was uploaded: the store would reject it, or the release is immutable."""
 
-    status = 7
+    exit_code = 7
 
 
 class BuildTimeout(PipelineError):
-    """A build was ended since it printed nothing, or ran, for longer than its limit."""
+    """A build was killed: it printed nothing, or ran, for longer than its limit."""
 
-    status = 124
+    exit_code = 124
+
+
+class Interrupted(PipelineError):
+    """The user interrupted the command. Finished work is kept."""
+
+    exit_code = 130
+
+    def shown(self) -> str:
+        """Return the message alone: an interrupt is not an error."""
+        return self.what

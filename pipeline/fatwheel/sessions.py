@@ -11,7 +11,7 @@ from typing import Any
 import nox
 
 from fatwheel import __version__
-from fatwheel.__main__ import VERBS
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.declaration import load
 from fatwheel.errors import PipelineError
 from fatwheel.plan import all_cells
@@ -77,7 +77,7 @@ def _verb(verb: str, matrix: Path) -> Callable[[nox.Session], None]:
         # Verbs that read no declaration do not look at the variable.
         fatwheel(session, verb, *session.posargs, matrix=matrix)
 
-    usual, summary = _USUAL[verb], VERBS[verb]
+    usual, summary = _USUAL[verb], SUMMARIES[verb]
     run.__name__ = verb
     run.__doc__ = f"{summary.removesuffix('.')}: nox -s {verb} -- {usual}" if usual else summary
     return run

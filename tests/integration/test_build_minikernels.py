@@ -56,5 +56,5 @@ def test_a_kernel_that_does_not_compile_is_told_in_the_compilers_words(tmp_path,
     monkeypatch.setenv("NVCC_PREPEND_FLAGS", "-DM_PI=error -include no_such_header.h")
     with pytest.raises(BuildError, match=r"no_such_header\.h") as caught:
         build_cell(declaration, wanted, tmp_path / "dist", modules=["softmax"])
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert not (tmp_path / "dist").exists()

@@ -7,16 +7,19 @@ import sys
 
 import pytest
 
-from fatwheel.__main__ import VERBS, run
+from fatwheel.__main__ import run
+from fatwheel.console.output import allow_color
+from fatwheel.console.summaries import SUMMARIES
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", SUMMARIES)
 def test_the_summary_in_the_list_is_the_commands_own(verb):
     command = importlib.import_module(f"fatwheel.commands.{verb}").command
-    assert command.help == VERBS[verb]
+    assert command.help.splitlines()[0] == SUMMARIES[verb]
+    assert len(SUMMARIES[verb]) <= 65
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", SUMMARIES)
 def test_every_command_shows_its_help(verb, capsys):
     assert run([verb, "--help"]) == 0
     assert "--help" in capsys.readouterr().out
@@ -36,7 +39,7 @@ def test_an_unknown_command_is_a_usage_error_with_a_suggestion(capsys):
 
 def test_no_command_shows_the_help_and_is_a_usage_error(capsys):
     assert run([]) == 2
-    assert "Commands:" in capsys.readouterr().err
+    assert "Build:" in capsys.readouterr().err
 
 
 def test_an_unknown_cell_is_a_usage_error_with_near_misses(capsys):
@@ -81,3 +84,76 @@ def test_the_plan_of_the_release_channel_has_its_twelve_cells(capsys):
     by_id = {cell["id"]: cell for cell in plan["cells"]}
     assert by_id["cu130-aarch64-sm10x"]["targets"] == ["8.0", "10.0a", "10.3a", "11.0a"]
     assert [(row["id"], row["what"]) for row in plan["excluded"]] == [("cu129-aarch64-sm12x", "12.1a")]
+
+
+def test_an_unknown_option_is_an_error_with_a_suggestion(capsys):
+    assert run(["plan", "--chanel", "release"]) == 2
+    assert capsys.readouterr().err == "error: unknown option '--chanel'\n  help: did you mean '--channel'?\n"
+
+
+def test_errors_of_click_look_like_all_others(capsys):
+    assert run(["verify"]) == 2
+    assert capsys.readouterr().err == ("error: missing argument 'WHEEL...'\n  help: run `fatwheel verify --help`\n")
+    assert run(["build", "x", "--engine", "lxc"]) == 2
+    assert "is not one of 'host', 'docker', 'podman'" in capsys.readouterr().err
+
+
+def test_with_json_an_error_is_json_on_standard_output(capsys, tmp_path):
+    assert run(["plan", "--json", "--matrix", str(tmp_path / "matrix.yaml")]) == 2
+    said = capsys.readouterr()
+    error = json.loads(said.out)["error"]
+    assert (error["kind"], error["exit_code"], error["errors"]) == ("usage-error", 2, [])
+    assert error["message"] in said.err
+
+
+def test_a_failed_command_writes_an_error_record(monkeypatch, tmp_path):
+    (tmp_path / "matrix.yaml").write_text("version: 0.6\npackages: []\nfamlies: {}\n")
+    record = tmp_path / "error.json"
+    monkeypatch.setenv("FATWHEEL_ERROR_RECORD", str(record))
+    assert run(["plan", "--matrix", str(tmp_path / "matrix.yaml")]) == 2
+    error = json.loads(record.read_text())
+    assert (error["kind"], error["message"]) == ("declaration-error", "Found 3 errors.")
+    assert [(one["line"], one["column"]) for one in error["errors"]] == [(1, 10), (2, 11), (3, 1)]
+    assert error["errors"][2]["message"] == "unknown key 'famlies'"
+
+
+def test_no_error_record_is_written_on_success(monkeypatch, tmp_path):
+    monkeypatch.setenv("FATWHEEL_ERROR_RECORD", str(tmp_path / "error.json"))
+    assert run(["schema", "-o", str(tmp_path / "schema.json")]) == 0
+    assert not (tmp_path / "error.json").exists()
+
+
+def test_errors_have_no_color_where_it_is_not_wanted(monkeypatch):
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert allow_color() is False
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert allow_color() is None
+
+
+def test_a_place_that_cannot_be_written_is_one_line(capsys):
+    assert run(["schema", "-o", "/proc/fatwheel/schema.json"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: /proc/fatwheel: ")
+    assert "Traceback" not in said
+
+
+def test_a_deleted_working_folder_is_one_line(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    ask = f"cd {folder} && rmdir {folder} && {sys.executable} -m fatwheel check"
+    found = subprocess.run(["sh", "-c", ask], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (
+        2, "error: the working folder no longer exists\n  help: change to another folder\n",
+    )  # fmt: skip
+
+
+def test_an_interrupt_says_what_is_left(monkeypatch, capsys):
+    def interrupted(**_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fatwheel.__main__.fatwheel.main", interrupted)
+    assert run(["plan"]) == 130
+    assert capsys.readouterr().err == "interrupted: finished work is kept, no partial files are left\n"

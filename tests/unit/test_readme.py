@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from fatwheel.__main__ import VERBS, fatwheel
+from fatwheel.__main__ import fatwheel
+from fatwheel.console.summaries import SUMMARIES
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,11 +45,11 @@ def test_a_session_is_one(arguments):
     if flag == "-t":
         assert name in {cell.family for cell in planned}
     else:
-        known = {f"build({text})" for text in session_ids(planned)} | set(VERBS) | set(vars(noxfile))
+        known = {f"build({text})" for text in session_ids(planned)} | set(SUMMARIES) | set(vars(noxfile))
         assert (flag, name in known) == ("-s", True)
 
 
 def test_the_table_of_commands_names_verbs_and_nothing_else():
     rows = re.findall(r"(?m)^\| (`.+?) \|", README.split("## Commands")[1])
     named = {text.split()[0] for row in rows for text in re.findall(r"`([^`]+)`", row)}
-    assert named == set(VERBS)
+    assert named == set(SUMMARIES)

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fatwheel.console.summaries import SUMMARIES
+
 from fatwheel.console.github_actions import append_step_summary
-from fatwheel.console.output import (
-    date_option,
-    echo_json,
-    engine_option,
-    json_option,
-    matrix_option,
-    say,
-    toolchain_option,
-)
+from fatwheel.console.options import date_option, engine_option, json_option, matrix_option, toolchain_option
+from fatwheel.console.output import echo_json, echo_progress
 
 if TYPE_CHECKING:
     from fatwheel.records.build import BuildRecord
@@ -40,7 +35,7 @@ def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 _COUNT = click.IntRange(min=1)
 
 
-@click.command(help="Build cells into wheels.")
+@click.command(help=SUMMARIES["build"])
 @click.argument("cell", nargs=-1, required=True)
 @matrix_option
 @click.option(
@@ -115,7 +110,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     groups = [[one] for one in wanted] if fake_size else list(fat_build.groups(declaration, wanted, every))
     if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
-        found = build_cells.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, say)
+        found = build_cells.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, echo_progress)
     else:
         waits = [found.wait for name, found in channels(declaration).items() if name == channel]
         window = next(iter(waits), None) or 0.0
@@ -125,11 +120,15 @@ def command(  # noqa: PLR0917  (click passes them by name)
             return build_cell(
                 declaration, one, folder, engine=choice, toolchain=toolchain,
                 modules=[name for name in modules.split(",") if name] or None, fake_size=fake_size, tuning=tuning,
-                notify=say,
+                notify=echo_progress,
             )  # fmt: skip
 
         found = build_cells.in_turn(
-            groups, wanted, build, lambda all_, mine: fat_build.divided(declaration, all_, mine, output, build), say
+            groups,
+            wanted,
+            build,
+            lambda all_, mine: fat_build.divided(declaration, all_, mine, output, build),
+            echo_progress,
         )
     if beside == 1:
         append_step_summary(build_cells.markdown(found))

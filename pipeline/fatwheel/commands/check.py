@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fatwheel.console.output import echo_json, echo_wrapped, json_option, matrix_option, say
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json, echo_progress, echo_wrapped
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
     from fatwheel.errors import Diagnostic, PipelineError
 
 
-@click.command(help="Check a declaration, and what was generated from it.")
+@click.command(help=SUMMARIES["check"])
 @matrix_option
 @json_option
 def command(matrix: Path, as_json: bool) -> None:
@@ -39,7 +41,7 @@ def command(matrix: Path, as_json: bool) -> None:
         if summary:
             click.echo(summary)
         for note in notes:
-            say(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
+            echo_progress(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
             echo_wrapped(note.what, "  ", err=True)
             echo_wrapped(f"help: {note.help}", "  ", err=True)
     if failure is not None:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, optional_matrix_option, say
+from fatwheel.console.options import json_option, optional_matrix_option
+from fatwheel.console.output import echo_json, echo_progress
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.records.index import IndexReport
     from fatwheel.stores.remote import ReadableStore
 
 
-@click.command(help="Write the index of one or more stores where users read it.")
+@click.command(help=SUMMARIES["deliver"])
 @click.option("--store", "specs", required=True, multiple=True, metavar="STORE", help="As in index; repeatable.")
 @click.option("--to", "repository", metavar="OWNER/REPO", help="Push it to a branch of this repository.")
 @click.option("--branch", default="gh-pages", show_default=True, help="The branch.")
@@ -68,7 +70,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         raise ReleaseRefused(failure.what, where=store.spec, help=failure.help) from failure
     report = reports[-1]
     for line in [*report.notes, *report.problems]:
-        say(line)
+        echo_progress(line)
     if as_json:
         echo_json(report)
     else:

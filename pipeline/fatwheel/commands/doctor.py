@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, echo_wrapped, engine_option, json_option, toolchain_option
+from fatwheel.console.options import engine_option, json_option, toolchain_option
+from fatwheel.console.output import echo_json, echo_table, echo_wrapped
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.records.doctor import Diagnosis
 
 
-@click.command(help="Show what this machine can build, smoke and release, and what it lacks.")
+@click.command(help=SUMMARIES["doctor"])
 @click.option(
     "--matrix", "-m", type=click.Path(path_type=Path), default=None, envvar="FATWHEEL_MATRIX",
     help="The declaration whose cells are looked at; by default matrix.yaml, where there is one.",

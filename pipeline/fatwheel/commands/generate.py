@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, matrix_option
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json
+from fatwheel.console.summaries import SUMMARIES
 
 
-@click.command(help="Write the GitHub Actions workflows of a declaration.")
+@click.command(help=SUMMARIES["generate"])
 @matrix_option
 @click.option("--check", is_flag=True, help="Write nothing; end with 3 if anything would change.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Another folder  [default: .github/workflows]")

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, json_option, matrix_option
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json, echo_table
+from fatwheel.console.summaries import SUMMARIES
 
 
-@click.command(help="Show the container images, or pin them by the digests that their tags have now.")
+@click.command(help=SUMMARIES["images"])
 @matrix_option
 @click.option("--update", is_flag=True, help="Ask the registries, and write the digests into the declaration.")
 @json_option

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, say
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json, echo_progress
+from fatwheel.console.summaries import SUMMARIES
 
 _SHOWN = 20  # rows of what is missing; index.json has all
 
 
-@click.command(help="Write the index of what a store's published releases hold.")
+@click.command(help=SUMMARIES["index"])
 @click.option("--store", "store_spec", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="The folder to write.")
 @click.option("--base-url", metavar="URL", default=None, help="Link to URL/TAG/NAME; else to where the store is.")
@@ -33,11 +35,11 @@ def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[
     store = open_store(store_spec, there=True)
     report = make_index(store, output, base_url, replace=replace, cache=cache_root(os.environ))
     for line in [*report.notes, *report.problems]:
-        say(line)
+        echo_progress(line)
     for one in report.missing[:_SHOWN]:
-        say(f"missing: {one}")
+        echo_progress(f"missing: {one}")
     if len(report.missing) > _SHOWN:
-        say(f"missing: {len(report.missing) - _SHOWN} more, in index.json")
+        echo_progress(f"missing: {len(report.missing) - _SHOWN} more, in index.json")
     if as_json:
         echo_json(report)
     else:

@@ -11,12 +11,13 @@ from typing import Any, Protocol
 
 import click
 
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.vocabulary import ARCHES
 
 _SPELLINGS = ("torch", "cmake", "flashinfer", "nvcc", "dotted")
 
 
-@click.command(help="Write a first matrix.yaml.")
+@click.command(help=SUMMARIES["init"])
 @click.option("--matrix", "-m", type=click.Path(path_type=Path), default=Path("matrix.yaml"), show_default=True)
 @click.option("--name", help="Distribution name  [default: of pyproject.toml, or the folder's]")
 @click.option("--version", help="The version of the first release  [default: of pyproject.toml, or 0.1.0]")

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, json_option, say
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json, echo_progress, echo_table
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.records.inventory import CodeBytes, Inventory, Module
 from fatwheel.sizes import size
 
 
-@click.command(help="List the machine code in a wheel, by module and target.")
+@click.command(help=SUMMARIES["inventory"])
 @click.argument("wheel")
 @json_option
 def command(wheel: str, as_json: bool) -> None:
@@ -36,7 +38,7 @@ def _at_url(url: str) -> Inventory:
             return of_source(file, file.name, in_order=True)
         finally:
             requests = f"{file.requests} request{'s' if file.requests != 1 else ''}"
-            say(f"fetched {size(file.fetched)} of {size(file.size)} in {requests}")
+            echo_progress(f"fetched {size(file.fetched)} of {size(file.size)} in {requests}")
 
 
 def _show(inventory: Inventory) -> None:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import json_option, matrix_option
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
     from fatwheel.records.plan import Plan
 
 
-@click.command(help="Take from a workflow run what may go to PyPI.")
+@click.command(help=SUMMARIES["pick"])
 @matrix_option
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), required=True, help="The plan's JSON.")
 @click.option("--from", "run", metavar="run:ID", required=True, help="The workflow run.")

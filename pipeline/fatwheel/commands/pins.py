@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, json_option, matrix_option
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json, echo_table
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.workflows.pins import Pins
 
 
-@click.command(help="Show the commits at which actions are used, or move them to the newest versions.")
+@click.command(help=SUMMARIES["pins"])
 @matrix_option
 @click.option("--update", is_flag=True, help="Ask each action's repository for its newest version.")
 @click.option(

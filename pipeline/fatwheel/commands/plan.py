@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fatwheel.console.summaries import SUMMARIES
+
 from fatwheel.console.github_actions import append_outputs, append_step_summary
-from fatwheel.console.output import channel_option, date_option, echo_json, json_option, matrix_option, say
+from fatwheel.console.options import channel_option, date_option, json_option, matrix_option
+from fatwheel.console.output import echo_json, echo_progress
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration
     from fatwheel.records.plan import Plan
 
 
-@click.command(help="Show what a channel builds, what it leaves out, and why.")
+@click.command(help=SUMMARIES["plan"])
 @matrix_option
 @channel_option
 @click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
@@ -85,7 +88,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             from fatwheel.pipelines.report import estimate_diff
             from fatwheel.report.summary import estimates_markdown
 
-            difference = estimate_diff(difference, store, records, declaration, say)
+            difference = estimate_diff(difference, store, records, declaration, echo_progress)
             append_step_summary(estimates_markdown(difference))
         if as_json:
             echo_json(difference)
@@ -109,6 +112,6 @@ def _write_actions(declaration: Declaration, whole: Plan, selected: Plan, day: d
     prepared = prepare_actions(declaration, whole, selected, day)
     write_atomically(path, whole.to_json().encode())
     for line in prepared.annotations:
-        say(line)
+        echo_progress(line)
     append_outputs(prepared.outputs)
     append_step_summary(prepared.summary)

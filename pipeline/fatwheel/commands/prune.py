@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import channel_option, echo_json, json_option, matrix_option
+from fatwheel.console.options import channel_option, json_option, matrix_option
+from fatwheel.console.output import echo_json
+from fatwheel.console.summaries import SUMMARIES
 
 
-@click.command(help="Remove a channel's old releases, with their index rows.")
+@click.command(help=SUMMARIES["prune"])
 @matrix_option
 @channel_option
 @click.option("--store", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import json_option
+from fatwheel.console.options import json_option
 from fatwheel.console.release_output import judge_release, show_release
+from fatwheel.console.summaries import SUMMARIES
 
 
-@click.command(help="Publish a held draft, once it is what it should be.")
+@click.command(help=SUMMARIES["publish"])
 @click.argument("tag")
 @click.option("--store", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
 @click.option(

@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import (
-    channel_option,
-    echo_json,
-    echo_table,
-    echo_wrapped,
-    engine_option,
-    json_option,
-    matrix_option,
-    say,
-    toolchain_option,
-)
+from fatwheel.console.options import channel_option, engine_option, json_option, matrix_option, toolchain_option
+from fatwheel.console.output import echo_json, echo_progress, echo_table, echo_wrapped
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.sizes import size
 
 if TYPE_CHECKING:
@@ -41,7 +33,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...
     return sizes
 
 
-@click.command(help="Run the whole line on this machine.")
+@click.command(help=SUMMARIES["rehearse"])
 @matrix_option
 @channel_option
 @click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
@@ -73,7 +65,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     declaration = load(matrix)
     plan = make_plan(declaration, channel, only)
     options = Options(output, engine=engine, toolchain=toolchain, fake=fake_build, sizes=fake_size)
-    seen = rehearse(declaration, plan, options, say)
+    seen = rehearse(declaration, plan, options, echo_progress)
     if as_json:
         echo_json(seen)
     else:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import json_option, optional_matrix_option
+from fatwheel.console.options import json_option, optional_matrix_option
 from fatwheel.console.release_output import judge_release, show_release, shown_progress
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.declaration.model import Size
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(help="Bring assets into a release, each by itself.")
+@click.command(help=SUMMARIES["release"])
 @click.option("--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
 @click.option("--tag", metavar="TAG", help="The release's tag.")
 @click.option("--plan", "plan_file", type=_PATH, help="A plan's JSON: what it names and was not given is missing.")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, raise_all, say
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json, echo_progress, raise_all
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.sizes import size
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from fatwheel.wheels.making.repack import Changes
 
 
-@click.command(help="Write a wheel anew: the same bytes every time, and changed as asked.")
+@click.command(help=SUMMARIES["repack"])
 @click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="Where the wheel goes.")
 @click.option("--level", default="6", show_default=True, help="0 (store) to 12 (slowest); keep: as they are.")
@@ -74,7 +76,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
         echo_json(done[0] if len(wheel) == 1 else done)
     for record in done:
         if record.says_old:
-            say(f"{record.wheel}: still say the old version: {', '.join(record.says_old)}; name them by --stamp")
+            old = ", ".join(record.says_old)
+            echo_progress(f"{record.wheel}: these files still contain the old version: {old}; pass them to --stamp")
     raise_all(failed)
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import click
 
+from fatwheel.console.summaries import SUMMARIES
+
 from fatwheel.console.github_actions import append_step_summary
-from fatwheel.console.output import echo_json, json_option, optional_matrix_option, say
+from fatwheel.console.options import json_option, optional_matrix_option
+from fatwheel.console.output import echo_json, echo_progress
 from fatwheel.console.report_tables import show_report
 from fatwheel.errors import VerificationError
 from fatwheel.pipelines.report import choose_store, report_options
@@ -19,7 +22,7 @@ from fatwheel.report.summary import report_markdown
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(help="Report wheel sizes, growth, and time left until the size limit.")
+@click.command(help=SUMMARIES["report"])
 @click.option(
     "--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO. [default: the channel's repository in --matrix]"
 )
@@ -46,7 +49,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if output:
         require_matplotlib()
     options = report_options(
-        records=records, matrix=matrix, channel=channel, dispatch=dispatch, max_releases=releases, say=say
+        records=records, matrix=matrix, channel=channel, dispatch=dispatch, max_releases=releases, say=echo_progress
     )
     report = make_report(choose_store(store, matrix, channel, records), options)
     if as_json:
@@ -54,10 +57,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
     else:
         show_report(report)
     for note in report.notes:
-        say(f"note: {note}")
+        echo_progress(f"note: {note}")
     append_step_summary(report_markdown(report))
     if output:
-        say(f"wrote {write_page(report, output)}")
+        echo_progress(f"wrote {write_page(report, output)}")
     if report.errors:
         count = len(report.errors)
         raise VerificationError(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from fatwheel.console.summaries import SUMMARIES
 
-@click.command(help="Write the JSON Schema of matrix.yaml.")
+
+@click.command(help=SUMMARIES["schema"])
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), default=None, help="A file.")
 def command(output: Path | None) -> None:
     """To standard output, or to a file."""

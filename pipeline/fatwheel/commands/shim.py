@@ -7,11 +7,13 @@ from typing import Literal
 
 import click
 
-from fatwheel.console.output import echo_json, json_option
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.sizes import size
 
 
-@click.command(help="Write a metadata-only wheel that requires providers exactly.")
+@click.command(help=SUMMARIES["shim"])
 @click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--name", required=True, metavar="DISTRIBUTION", help="What users install.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, optional_matrix_option, raise_all
+from fatwheel.console.summaries import SUMMARIES
+
+from fatwheel.console.options import json_option, optional_matrix_option
+from fatwheel.console.output import echo_json, raise_all
 from fatwheel.targets import dotted
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from fatwheel.records.smoke import Check, SmokeRecord
 
 
-@click.command(help="Import a wheel in a bare environment, and run it on a GPU.")
+@click.command(help=SUMMARIES["smoke"])
 @click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--gpu", is_flag=True, help="Run it on this machine's GPU too; without one that is an error.")
 @click.option("--python", metavar="PYTHON", default=None, help="Try it with this interpreter.")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, json_option, matrix_option, say
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json, echo_progress, echo_table
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.records.files import BUILD, beside
 from fatwheel.sizes import size
 from fatwheel.targets import dotted
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from fatwheel.records.split import SplitPart, SplitRecord
 
 
-@click.command(help="Divide a fat wheel into its family or target wheels.")
+@click.command(help=SUMMARIES["split"])
 @click.argument("wheel", type=click.Path(path_type=Path))
 @matrix_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True)
@@ -47,7 +49,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
                 made = output / part.wheel
                 part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
     if len({part.stamp.distribution for part in parts}) > 1 and any(one.thinned for one in done):
-        say("note: these wheels install the same files, so a machine can have one of them; a shim needs --plain extras")
+        echo_progress(
+            "note: these wheels install the same files, so only one fits on a machine; a shim needs --plain extras"
+        )
     record = SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done)
     if as_json:
         echo_json(record)

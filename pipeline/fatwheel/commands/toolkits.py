@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.output import echo_json, echo_table, json_option
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json, echo_progress, echo_table
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.targets import Toolkit
 
 
-@click.command(help="Show what each CUDA toolkit compiles; compare with a ptxas.")
+@click.command(help=SUMMARIES["toolkits"])
 @click.option("--ptxas", type=click.Path(path_type=Path), help="A ptxas; ends with 3 where the table differs from it.")
 @click.option("--write", is_flag=True, help="With --ptxas: put its row into the table.")
 @json_option
@@ -75,7 +77,6 @@ def _compare(row: Toolkit, held: Toolkit | None) -> None:
 
 
 def _write(row: Toolkit) -> None:
-    from fatwheel.console.output import say
     from fatwheel.records.base import write_atomically
     from fatwheel.targets.table import DATA, table_with
 
@@ -83,4 +84,4 @@ def _write(row: Toolkit) -> None:
     text = table_with(row, held)
     if text != held:
         write_atomically(DATA, text.encode())
-    say(f"{DATA}: {'written' if text != held else 'as it was'}")
+    echo_progress(f"{DATA}: {'written' if text != held else 'as it was'}")

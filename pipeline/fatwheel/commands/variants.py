@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, json_option
+from fatwheel.console.options import json_option
+from fatwheel.console.output import echo_json
+from fatwheel.console.summaries import SUMMARIES
 
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(help="Make wheel variants (PEP 817, 825: drafts) of wheels that fatwheel built.")
+@click.command(help=SUMMARIES["variants"])
 @click.argument("wheels", nargs=-1, required=True, type=_PATH)
 @click.option("--output", "-o", required=True, type=_PATH, help="The folder to write them to.")
 @json_option

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import echo_json, json_option, matrix_option, raise_all
+from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.output import echo_json, raise_all
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.records.verification import Verification
 from fatwheel.wheels.checks.expected import Expected
 
 
-@click.command(help="Check that a wheel is sound, and what its cell says.")
+@click.command(help=SUMMARIES["verify"])
 @click.argument("wheel", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--cell", metavar="ID", default=None, help="Hold it against this cell of the declaration.")
 @matrix_option

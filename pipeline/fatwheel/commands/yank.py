@@ -1,4 +1,4 @@
-"""`fatwheel yank`: take files of an index out of the running, and say why."""
+"""`fatwheel yank`: mark files of a package index as yanked, or undo it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import json_option
-from fatwheel.pipelines.yank import change, where_options
+from fatwheel.console.options import PATH, json_option, named_command
+from fatwheel.console.output import echo_json, echo_progress
+from fatwheel.errors import UsageError
+from fatwheel.index import unyank, yank
+from fatwheel.pipelines.yank import edit_index
+from fatwheel.records.index import YankReport
 
 
-@click.command(help="Mark files of an index as yanked: nobody gets them who does not name them.")
-@where_options
-@click.option("--reason", required=True, help="Shown to whoever installs them all the same.")
+@named_command("yank")
+@click.argument("what", nargs=-1, required=True)
+@click.option("--index", "-i", "folder", type=PATH, help="Folder of the index.")
+@click.option("--to", "repository", metavar="OWNER/REPO", help="Repository whose branch holds the index.")
+@click.option("--branch", default="gh-pages", show_default=True, help="Branch of the index, with --to.")
+@click.option("--path", "inside", default=".", show_default=True, help="Folder in the branch, with --to.")
+@click.option("--reason", help="Reason, shown when a yanked file is installed anyway.")
+@click.option("--undo", is_flag=True, help="Undo a yank.")
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     what: tuple[str, ...],
@@ -20,10 +29,22 @@ def command(  # noqa: PLR0917  (click passes them by name)
     repository: str | None,
     branch: str,
     inside: str,
-    reason: str,
+    reason: str | None,
+    undo: bool,
     as_json: bool,
 ) -> None:
-    """WHAT is a file name, a glob, or PROJECT==VERSION. The next `fatwheel index` keeps it."""
-    from fatwheel.index import yank
+    """WHAT is a file name, a glob, or PROJECT==VERSION. Later runs of `fatwheel index` keep the yank."""
+    if undo == bool(reason):
+        raise UsageError("a yank needs a reason, undoing one takes none", help="give --reason TEXT or --undo")
 
-    change(lambda place: yank(place, what, reason), folder, repository, branch, inside, as_json=as_json)
+    def edit(place: Path) -> YankReport:
+        return unyank(place, what) if undo else yank(place, what, str(reason))
+
+    report = edit_index(edit, folder, repository, branch, inside)
+    if as_json:
+        echo_json(report)
+        return
+    for file in report.files:
+        click.echo(f"{'yanked' if report.yanked else 'unyanked'}: {file}")
+    if not report.files:
+        echo_progress("no changes")

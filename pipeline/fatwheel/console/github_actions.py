@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fatwheel.console.output import say
+from fatwheel.console.output import echo_progress
 
 
 def append_step_summary(markdown: str) -> None:
@@ -14,7 +14,7 @@ def append_step_summary(markdown: str) -> None:
         try:
             _append(Path(path), markdown)
         except OSError as error:
-            say(f"warning: cannot write the step summary: {error.strerror}")
+            echo_progress(f"warning: cannot write the step summary: {error.strerror}")
 
 
 def append_outputs(lines: str) -> None:

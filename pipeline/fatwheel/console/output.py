@@ -1,10 +1,13 @@
-"""What commands share: the options that mean the same everywhere, JSON, and tables of 80 columns."""
+"""What commands print: JSON, tables and errors on a terminal; progress on standard error."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+import shutil
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,54 +17,62 @@ if TYPE_CHECKING:
     from fatwheel.records.base import Record
     from fatwheel.records.inventory import Inventory
 
-_PATH = click.Path(path_type=Path)
-
-matrix_option: Callable[[Any], Any] = click.option(
-    "--matrix", "-m", type=_PATH, default=Path("matrix.yaml"), envvar="FATWHEEL_MATRIX", show_default=True,
-    show_envvar=True, help="The declaration.",
-)  # fmt: skip
-# For commands that serve anybody's files: nothing is read unless it is given.
-optional_matrix_option: Callable[[Any], Any] = click.option(
-    "--matrix", "-m", type=_PATH, default=None, help="The declaration, where its limits and names shall count."
-)
-json_option: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-channel_option: Callable[[Any], Any] = click.option(
-    "--channel", "-c", default="release", show_default=True, help="release, nightly or pull-request."
-)
-engine_option: Callable[[Any], Any] = click.option(
-    "--engine", default="host", show_default=True, help="Where builds run: host, docker or podman."
-)
-toolchain_option: Callable[[Any], Any] = click.option(
-    "--toolchain", default="auto", show_default=True, help="Which CUDA toolkit: auto, system or pypi."
-)
-date_option: Callable[[Any], Any] = click.option(
-    "--date", default=None, metavar="YYYYMMDD", envvar="FATWHEEL_DATE",
-    help="The day of a nightly; today in UTC if not given.",
-)  # fmt: skip
+_WIDTH = 80  # columns of prose, and of a terminal whose width is unknown
 
 
-def echo_json(value: Record | Inventory | Sequence[Record] | dict[str, Any]) -> None:
-    """One JSON document on standard output."""
-    import json
+@dataclass
+class Output:
+    """How one run of the command prints, and whether it has printed its JSON result."""
 
+    quiet: bool = False
+    verbose: bool = False
+    json_printed: bool = False
+
+    @classmethod
+    def current(cls) -> Output:
+        """Return the settings of the command that is running; the defaults outside a command."""
+        context = click.get_current_context(silent=True)
+        return (context.find_object(cls) if context else None) or cls()
+
+
+def allow_color() -> bool | None:
+    """Return False if NO_COLOR or TERM=dumb forbids colors, else None: colors on terminals only."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+
+
+def echo_json(value: Record | Inventory | Sequence[Record | Inventory] | dict[str, Any]) -> None:
+    """Print one JSON document on standard output: an array for a sequence of records, else an object."""
+    Output.current().json_printed = True
     if isinstance(value, dict):
         click.echo(json.dumps(value, indent=2))
     elif isinstance(value, Sequence):
-        click.echo(json.dumps([record.model_dump(mode="json", by_alias=True) for record in value], indent=2))
+        click.echo(json.dumps([json.loads(record.to_json()) for record in value], indent=2))
     else:
         click.echo(value.to_json(), nl=False)
 
 
-def say(text: str) -> None:
-    """A line of progress, on standard error."""
-    click.echo(text, err=True)
+def echo_progress(text: str) -> None:
+    """Print a line of progress or a note on standard error, unless --quiet is given."""
+    if not Output.current().quiet:
+        click.echo(text, err=True, color=allow_color())
+
+
+def echo_detail(text: str) -> None:
+    """Print a line on standard error if --verbose is given."""
+    if Output.current().verbose:
+        click.echo(text, err=True, color=allow_color())
+
+
+def echo_warning(text: str) -> None:
+    """Print a line on standard error, also with --quiet."""
+    click.echo(text, err=True, color=allow_color())
 
 
 def raise_all(failed: Sequence[PipelineError]) -> None:
-    """Raise what failed: one as it is; of several, the first of the highest status, after the others are shown."""
+    """Raise the first error with the highest exit code, after printing the others; do nothing if there is none."""
     if not failed:
         return
-    last = max(failed, key=lambda error: error.status)
+    last = max(failed, key=lambda error: error.exit_code)
     for error in failed:
         if error is not last:
             echo_error(error)
@@ -69,9 +80,9 @@ def raise_all(failed: Sequence[PipelineError]) -> None:
 
 
 def echo_error(error: PipelineError) -> None:
-    """An error on standard error, its label in red where colors are wanted."""
+    """Print an error on standard error, with its label in red where colors are allowed."""
     before, label, after = error.shown().partition("error: ")
-    say(f"{before}{click.style(label, fg='red', bold=True)}{after}")
+    echo_warning(f"{before}{click.style(label, fg='red', bold=True) if label else ''}{after}")
 
 
 def echo_table(
@@ -83,27 +94,31 @@ def echo_table(
     whole: Iterable[int] = (),
     styles: Mapping[str, str] | None = None,
 ) -> None:
-    """A table and an empty line on standard output, as wide as the terminal (80 columns where there is none).
+    """Print a table and an empty line on standard output, at most as wide as the terminal (else 80 columns).
 
-    It is plain when piped. ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those
-    whose values are not broken; ``styles`` has the colours of values.
+    ``right`` lists the right-aligned columns, from 0; ``whole`` the columns that are never wrapped; ``styles`` maps
+    values to colors, which are left out when the output is not a terminal.
     """
-    import shutil
+    from fatwheel.console.table import draw_table
 
-    from fatwheel.console.table import drawn
-
-    room = shutil.get_terminal_size((80, 24)).columns
-    lines = drawn(headings, rows, title=title, room=room, right=set(right), whole=set(whole), styles=styles or {})
-    click.echo("\n".join(lines) + "\n", color=False if os.environ.get("NO_COLOR") else None)
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    lines = draw_table(
+        headings, rows, title=title, width=width, right=set(right), whole=set(whole), styles=styles or {}
+    )
+    click.echo("\n".join(lines) + "\n", color=allow_color())
 
 
 def echo_wrapped(text: str, indent: str = "", label: str = "", *, err: bool = False) -> None:
-    """Prose on standard output, or error, broken at 80 columns; a ``label`` before it is in yellow, and not broken."""
-    import textwrap
-
+    """Print prose wrapped at 80 columns, on standard output or error; ``label`` is printed before it in yellow."""
     filled = textwrap.fill(
-        f"{label}{text}", 80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
+        f"{label}{text}", _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
         break_long_words=False,
     )  # fmt: skip
     begin = len(indent) + len(label)
-    click.echo(indent + click.style(label, fg="yellow") + filled[begin:] if label else filled, err=err)
+    styled = indent + click.style(label, fg="yellow") + filled[begin:] if label else filled
+    click.echo(styled, err=err, color=allow_color())
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: ``1 wheel``, ``3 wheels``."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fatwheel.console.github_actions import append_step_summary
-from fatwheel.console.output import echo_json, say
+from fatwheel.console.output import echo_json, echo_progress
 
 if TYPE_CHECKING:
     from fatwheel.records.release import ReleaseRecord
@@ -28,7 +28,7 @@ def shown_progress(journal: ProgressListener | None) -> Iterator[ProgressListene
         with Bars() as bars:
             yield CompositeProgress(bars, *also)
     else:
-        yield CompositeProgress(Lines(say), *also)
+        yield CompositeProgress(Lines(echo_progress), *also)
 
 
 def show_release(done: ReleaseRecord, as_json: bool) -> None:
@@ -42,7 +42,7 @@ def show_release(done: ReleaseRecord, as_json: bool) -> None:
         click.echo(table(done))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in workflow_commands(done):
-            say(line)
+            echo_progress(line)
     append_step_summary(markdown(done))
 
 

@@ -1,6 +1,6 @@
-"""A table as text: as wide as it must be, at most as wide as there is room, coloured where that is wanted.
+"""Tables as text: no wider than the terminal, words whole, colored where colors are allowed.
 
-It is drawn here since commands that read one library would take half as long again to import a package for it.
+Not rich: importing it takes half as long again as reading a library does.
 """
 
 from __future__ import annotations
@@ -11,76 +11,93 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import click
 
 _GAP = 3  # columns between two values
-_EDGE = 1  # columns that are left free at each side
+_EDGE = 1  # free columns on each side
 _RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+_PIECE = re.compile(r".+?(?:[-,./]+|$)")  # a long word wraps after these
 
 
-def drawn(
+def draw_table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    room: int,
+    width: int,
     title: str | None = None,
     right: Collection[int] = (),
     whole: Collection[int] = (),
     styles: Mapping[str, str],
 ) -> list[str]:
-    """The lines of a table of at most ``room`` columns: a title, headings, a rule, and the rows.
+    """Return the lines of a table of at most ``width`` columns: title, headings, rule, rows.
 
-    ``right`` names the columns, from 0, whose values are set to the right; ``whole`` those whose values are not broken;
-    ``styles`` has the colours of values.
+    ``right`` lists the right-aligned columns, from 0; ``whole`` the columns that are never wrapped, even if the table
+    then gets wider; ``styles`` maps values to colors.
     """
-    held = list(rows)
-    widths = [
-        max(len(line) for row in (headings, *held) for line in row[at].split("\n")) for at in range(len(headings))
-    ]
-    _shrink(widths, room - 2 * _EDGE - _GAP * (len(widths) - 1), whole)
+    values = [headings, *rows]
+    columns = [[row[at] for row in values] for at in range(len(headings))]
+    widths = _column_widths(columns, width - 2 * _EDGE - _GAP * (len(headings) - 1), whole)
 
     def row_lines(row: Sequence[str], *, bold: bool = False) -> list[str]:
-        cells = [[text] if at in whole else broken(text, widths[at]) for at, text in enumerate(row)]
+        cells = [[text] if at in whole else wrap_text(text, widths[at]) for at, text in enumerate(row)]
         height = max(map(len, cells))
-        if bold:  # headings stand on the rule
+        if bold:  # headings are aligned with the rule below them
             cells = [[""] * (height - len(cell)) + cell for cell in cells]
         lines = []
         for level in range(height):
             parts = []
             for at, cell in enumerate(cells):
                 text = cell[level] if level < len(cell) else ""
-                colour = None if bold else styles.get(row[at])
-                shown = click.style(text, fg=colour, bold=bold or None) if text and (bold or colour) else text
+                color = None if bold else styles.get(row[at])
+                styled = click.style(text, fg=color, bold=bold or None) if text and (bold or color) else text
                 pad = " " * (widths[at] - len(text))
-                parts.append(pad + shown if at in right else shown + pad)
+                parts.append(pad + styled if at in right else styled + pad)
             lines.append((" " * _EDGE + (" " * _GAP).join(parts)).rstrip())
         return lines
 
     rule = " " * _EDGE + _RULE * (sum(widths) + _GAP * (len(widths) - 1))
-    titles = [*(click.style(line, bold=True) for line in broken(title, room)), ""] if title else []
-    return [*titles, *row_lines(headings, bold=True), rule, *(line for row in held for line in row_lines(row))]
+    titles = [*(click.style(line, bold=True) for line in wrap_text(title, width)), ""] if title else []
+    return [*titles, *row_lines(headings, bold=True), rule, *(line for row in values[1:] for line in row_lines(row))]
 
 
-def broken(text: str, width: int) -> list[str]:
-    """Lines of at most ``width``, broken between words where that is possible."""
+def wrap_text(text: str, width: int) -> list[str]:
+    """Wrap a text at spaces, and words wider than ``width`` after ``-``, ``,``, ``.`` or ``/``.
+
+    Only what still does not fit is broken anywhere. Line breaks of the text are kept.
+    """
     lines: list[str] = []
     for line in text.split("\n"):
-        part = ""
+        current = ""
         for word in re.findall(r"\s*\S+\s*", line):
-            if part and len(part) + len(word.rstrip()) > width:
-                lines.append(part.rstrip())
-                part = ""
-            rest = word
-            while len(rest.rstrip()) > width:
-                lines.append(rest[:width])
-                rest = rest[width:]
-            part += rest
-        lines.append(part.rstrip())
+            pieces = [word] if len(word.strip()) <= width else _PIECE.findall(word)
+            for piece in pieces:
+                if current.strip() and len(current) + len(piece.rstrip()) > width:
+                    lines.append(current.rstrip())
+                    current = ""
+                rest = piece if current or not lines else piece.lstrip()
+                while len(rest.rstrip()) > width:
+                    lines.append(rest[:width])
+                    rest = rest[width:]
+                current += rest
+        lines.append(current.rstrip())
     return lines
 
 
-def _shrink(widths: list[int], room: int, whole: Collection[int]) -> None:
-    """Take from the widest of the columns that may be broken, until all have room."""
-    places = [at for at in range(len(widths)) if at not in whole]
-    while places and sum(widths) > room:
-        widest = max(places, key=lambda at: (widths[at], at))
-        if widths[widest] <= 1:
+def _column_widths(columns: Sequence[Sequence[str]], room: int, whole: Collection[int]) -> list[int]:
+    """Return widths whose sum is at most ``room``: first words stay whole, then pieces of words, then nothing."""
+    widths = [max(len(line) for text in column for line in text.split("\n")) for column in columns]
+    words = [max((len(word) for text in column for word in text.split()), default=0) for column in columns]
+    pieces = [
+        max((len(piece) for text in column for word in text.split() for piece in _PIECE.findall(word)), default=0)
+        for column in columns
+    ]
+    for least in (words, pieces, [1] * len(widths)):
+        floors = [width if at in whole else max(least[at], 1) for at, width in enumerate(widths)]
+        _shrink(widths, floors, room)
+    return widths
+
+
+def _shrink(widths: list[int], floors: Sequence[int], room: int) -> None:
+    """Narrow the widest column that is above its floor, until all columns fit or none can be narrowed."""
+    while sum(widths) > room:
+        above = [at for at, width in enumerate(widths) if width > floors[at]]
+        if not above:
             return
-        widths[widest] -= 1
+        widths[max(above, key=lambda at: (widths[at], at))] -= 1

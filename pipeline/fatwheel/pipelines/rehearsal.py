@@ -98,7 +98,9 @@ def _built(declaration: Declaration, cell: Cell, options: Options, say: Say) -> 
         )
     except PipelineError as error:
         say(str(error))
-        return row.model_copy(update={"build": "failed", "reason": str(error).splitlines()[0], "status": error.status})
+        return row.model_copy(
+            update={"build": "failed", "reason": str(error).splitlines()[0], "status": error.exit_code}
+        )
     return row.model_copy(update={"build": "done", "bytes": record.bytes, "seconds": record.seconds})
 
 
@@ -132,7 +134,9 @@ def _smoked(
         )
     except PipelineError as error:
         say(str(error))
-        return row.model_copy(update={"smoke": "failed", "reason": str(error).splitlines()[0], "status": error.status})
+        return row.model_copy(
+            update={"smoke": "failed", "reason": str(error).splitlines()[0], "status": error.exit_code}
+        )
     if not record.passed:
         failed = [check for check in (record.import_, record.gpu) if check and check.outcome == "failed"]
         return row.model_copy(update={"smoke": "failed", "reason": failed[0].detail.splitlines()[0], "status": 5})

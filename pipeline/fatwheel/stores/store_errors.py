@@ -35,7 +35,7 @@ class StoreFailure(PipelineError):
     has said so itself and is done with it. Without a ``help`` it is that of its kind.
     """
 
-    status = 7
+    exit_code = 7
 
     def __init__(
         self,

@@ -93,7 +93,7 @@ def failing(tmp_path, cache, script, kind=BuildError, **about):
 
 def test_a_command_that_fails_shows_its_last_words_and_where_the_rest_is(tmp_path, cache, temporary):
     error = failing(tmp_path, cache, "for i in range(50): print('line', i)\nsys.exit('kernel.cu: no such thing')")
-    assert error.status == 4
+    assert error.exit_code == 4
     assert error.what.startswith("the build command ended with status 1; its last lines:")
     shown = error.what.splitlines()[1:]
     assert (len(shown), shown[0], shown[-1]) == (20, "  | line 31", "  | kernel.cu: no such thing")
@@ -133,7 +133,7 @@ def test_a_disk_that_fills_up_under_the_wheel_is_said_so(tmp_path, cache, small_
     script = GOOD_TREE + "import os\n(place / 'big').write_bytes(os.urandom(2 << 20))"
     with pytest.raises(BuildError, match="the disk is full") as caught:
         build(tmp_path, cache, script, out=small_disk / "dist")
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert str(small_disk) in str(caught.value.where)
     assert names(small_disk) == []
 
@@ -147,7 +147,7 @@ def test_too_little_room_for_a_build_is_said_before_it_begins(tmp_path, cache, s
 
 def test_a_command_that_leaves_nothing(tmp_path, cache):
     error = failing(tmp_path, cache, "pathlib.Path(out, 'empty').mkdir()")
-    assert (error.status, error.what) == (4, "the build command ended well and left nothing")
+    assert (error.exit_code, error.what) == (4, "the build command ended well and left nothing")
     assert "fill {out}" in str(error.help)
     assert f"the output of the command: {cache}/failed/{WHEEL}.build.log" in str(error.help)
 
@@ -171,7 +171,7 @@ def test_a_wheel_of_another_name(tmp_path, cache):
 
 def test_a_wheel_that_is_no_wheel(tmp_path, cache):
     script = f"pathlib.Path(out, {WHEEL!r}).write_text('not a zip file')"
-    assert failing_wheel(tmp_path, cache, script, VerificationError).status == 5
+    assert failing_wheel(tmp_path, cache, script, VerificationError).exit_code == 5
 
 
 def failing_wheel(tmp_path, cache, script, kind=BuildError):
@@ -189,7 +189,7 @@ def test_a_report_that_cannot_be_read(tmp_path, cache):
 def test_a_tree_that_no_wheel_can_hold(tmp_path, cache):
     error = failing(tmp_path, cache, GOOD_TREE + "pathlib.Path(out, 'link').symlink_to('/etc/passwd')")
     assert "a symbolic link" in error.what
-    assert error.status == 4
+    assert error.exit_code == 4
 
 
 def test_what_stamp_files_say_is_made_to_agree(tmp_path, cache):
@@ -227,7 +227,7 @@ def test_a_stamp_file_that_the_build_does_not_leave(tmp_path, cache):
 
 def test_a_wheel_that_does_not_match_its_cell_is_not_left_under_its_name(tmp_path, cache):
     error = failing(tmp_path, cache, STALE, VerificationError, stamp="demo/about.txt")
-    assert error.status == 5
+    assert error.exit_code == 5
     assert "1 finding\n  stamp-stale: demo/about.txt: neither a version nor a list of targets" in error.what
     kept = Path(str(error.help).rpartition(" ")[2])
     assert kept == cache / "failed" / f"rejected-{WHEEL}"
@@ -262,7 +262,7 @@ def test_a_slice_is_marked_in_its_record_and_its_wheel(tmp_path, cache):
 
 def test_a_package_that_has_no_modules_builds_no_slice(tmp_path, cache):
     error = failing(tmp_path, cache, GOOD_TREE, UsageError, modules=["rope"])
-    assert error.status == 2
+    assert error.exit_code == 2
 
 
 def test_a_fake_build_makes_a_placeholder_of_the_size_without_the_command(tmp_path, cache):

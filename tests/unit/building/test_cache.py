@@ -78,7 +78,7 @@ def test_room_is_looked_for_first(tmp_path):
     made = []
     with pytest.raises(BuildError, match=r"a thing needs 1000000000000 MB, and .* MB are free") as caught:
         make(tmp_path / "deep" / "thing", made.append, needs=10**18)
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert "FATWHEEL_CACHE" in str(caught.value.help)
     assert not made
 

@@ -33,7 +33,7 @@ needs_pip = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="
 def test_no_network(tmp_path):
     with pytest.raises(BuildError, match="the thing: the package index cannot be reached") as caught:
         install(tmp_path, "fatwheel-test-nothing==1.0", PIP_INDEX_URL="http://127.0.0.1:1/simple")
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert "PIP_INDEX_URL" in str(caught.value.help)
     assert "pip: " in caught.value.what
 

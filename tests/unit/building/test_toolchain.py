@@ -54,7 +54,7 @@ def test_a_stub_of_the_driver_is_made_where_the_toolkit_has_none(tmp_path):
 def test_nvcc_of_another_release_is_refused(tmp_path):
     with pytest.raises(BuildError, match=r"is CUDA 12\.9, and the cell needs 13\.0") as caught:
         found("system", cell(), tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "12.9"))
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert caught.value.where == "cu130-x86_64-sm9x"
     assert "set CUDA_HOME to a CUDA 13.0 toolkit, or take --toolchain pypi" in str(caught.value.help)
 
@@ -109,7 +109,7 @@ def test_every_such_target_is_named_at_once(tmp_path):
 def test_no_host_compiler(tmp_path):
     with pytest.raises(BuildError, match="there is no host C\\+\\+ compiler: 'g\\+\\+' is not on PATH") as caught:
         found("auto", cell(), tmp_path, PATH=tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "13.0"))
-    assert caught.value.status == 4
+    assert caught.value.exit_code == 4
     assert "apt-get install g++" in str(caught.value.help)
 
 

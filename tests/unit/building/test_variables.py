@@ -115,7 +115,7 @@ def test_a_toolkit_before_12_8_knows_no_compression_mode():
     old = cell(declaration, "cu130-x86_64-sm9x").model_copy(update={"toolkit": "12.6"})
     with pytest.raises(BuildError, match=r"nvcc 12\.6 does not know --compress-mode=size") as caught:
         compression_flag(declaration, old)
-    assert (caught.value.status, caught.value.where) == (4, "cu130-x86_64-sm9x")
+    assert (caught.value.exit_code, caught.value.where) == (4, "cu130-x86_64-sm9x")
     assert compression_flag(declared(compress=", compress: none"), old) == ""
 
 

@@ -54,7 +54,7 @@ def test_the_diagnostics_show_processes_memory_disks_cache_and_last_words(tmp_pa
 
     with pytest.raises(BuildTimeout, match=r"has printed nothing for \d s and was ended; it ran 2 processes") as caught:
         end()
-    assert caught.value.status == 124
+    assert caught.value.exit_code == 124
     text = (tmp_path / "kept" / "diagnostics.txt").read_text()
     assert re.search(r"^ *\d+ +\d+ S .* sleep 302$", text, re.MULTILINE)
     for part in (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fatwheel.__main__ import VERBS
+from fatwheel.console.summaries import SUMMARIES
 from tests.unit.docs import examples
 
 QUICK = [step for step in examples.steps() if not step.slow]
@@ -55,7 +55,7 @@ def test_the_reference_tells_every_command_key_record_and_status(
     import generate
 
     written = {path.name: path.read_text(encoding="utf-8") for path in generate.write(tmp_path / "reference")}
-    for verb in VERBS:
+    for verb in SUMMARIES:
         assert f"\n## {verb}\n" in written["commands.md"]
     assert "## `packages[].build`" in written["matrix.md"]
     assert "| `dispatch` | a list: a mapping, below |" in written["matrix.md"]

@@ -78,10 +78,10 @@ def test_the_commands_yank_and_take_it_back(shelf, capsys):
     where = ["--index", str(shelf.out)]
     assert run(["yank", "demo-kernels==1.0", "--reason", "bad", *where]) == 0
     assert f"yanked: {SM9X}" in capsys.readouterr().out
-    assert run(["unyank", SM9X, *where, "--json"]) == 0
+    assert run(["yank", "--undo", SM9X, *where, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == [SM9X]
     capsys.readouterr()
-    assert run(["unyank", SM9X, "nothing.whl", *where]) == 2
+    assert run(["yank", "--undo", SM9X, "nothing.whl", *where]) == 2
     told = capsys.readouterr().err
     assert f"nothing of '{SM9X}' is yanked" in told
     assert "'nothing.whl' names nothing there" in told

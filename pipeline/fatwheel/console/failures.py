@@ -1,0 +1,77 @@
+"""Errors of click and of the operating system, as the errors that fatwheel reports."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from fatwheel.errors import PipelineError, UsageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NOT_A_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
+
+
+def unknown_command(name: str, known: Collection[str]) -> UsageError:
+    """Return the error for a command that does not exist, with the closest name."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return UsageError(
+        f"unknown command '{name}'", help=f"did you mean '{near[0]}'?" if near else "run `fatwheel --help`"
+    )
+
+
+def from_click(error: click.ClickException) -> UsageError:
+    """Return click's error in lower case and without a period, with a help."""
+    context = getattr(error, "ctx", None)
+    help = f"run `{context.command_path} --help`" if context else "run `fatwheel --help`"
+    if isinstance(error, click.NoSuchOption):
+        near = error.possibilities
+        return UsageError(
+            f"unknown option '{error.option_name}'", help=f"did you mean '{min(near)}'?" if near else help
+        )
+    what = error.format_message().strip().removesuffix(".")
+    if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", what, re.DOTALL):
+        what = f"unexpected argument '{found[1]}'"
+    return UsageError(what[:1].lower() + what[1:], help=help)
+
+
+def from_system(error: OSError) -> PipelineError | None:
+    """Return the error for a file or folder that cannot be used; None for any other error of the system."""
+    place = error.filename2 or error.filename
+    reason = (error.strerror or str(error)).lower()
+    if place is None and error.errno == errno.ENOENT and not _working_folder_exists():
+        return UsageError("the working folder no longer exists", help="change to another folder")
+    if error.errno in _FULL:
+        help = "free some disk space, or use another disk (--output, TMPDIR, FATWHEEL_CACHE)"
+        return UsageError(reason, where=_shown(place), help=help)
+    if error.errno in _DENIED or (error.errno in _NOT_A_PLACE and place is not None):
+        return UsageError(reason, where=_shown(place), help=_other_place(place))
+    return None
+
+
+def _working_folder_exists() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
+
+
+def _shown(place: object) -> str | None:
+    return os.fsdecode(place) if isinstance(place, str | bytes | os.PathLike) else None
+
+
+def _other_place(place: object) -> str:
+    path = Path(_shown(place) or ".").absolute()
+    # As in building.cache, which this layer must not import.
+    cache = Path(os.environ.get("FATWHEEL_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    if path == cache or path.is_relative_to(cache) or cache.is_relative_to(path):
+        return "set FATWHEEL_CACHE to a folder that you can write to"
+    return "check the path and its permissions, or choose another one"
