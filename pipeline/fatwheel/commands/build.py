@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.summaries import SUMMARIES
-
 from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.options import date_option, engine_option, json_option, matrix_option, toolchain_option
 from fatwheel.console.output import echo_json, echo_progress
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.records.build import BuildRecord

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.summaries import SUMMARIES
-
 from fatwheel.console.github_actions import append_outputs, append_step_summary
 from fatwheel.console.options import channel_option, date_option, json_option, matrix_option
 from fatwheel.console.output import echo_json, echo_progress
+from fatwheel.console.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from fatwheel.declaration import Declaration

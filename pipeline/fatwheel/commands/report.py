@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.summaries import SUMMARIES
-
 from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.options import json_option, optional_matrix_option
 from fatwheel.console.output import echo_json, echo_progress
 from fatwheel.console.report_tables import show_report
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.errors import VerificationError
 from fatwheel.pipelines.report import choose_store, report_options
 from fatwheel.report.html_report import write_page

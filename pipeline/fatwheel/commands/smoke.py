@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.summaries import SUMMARIES
-
 from fatwheel.console.options import json_option, optional_matrix_option
 from fatwheel.console.output import echo_json, raise_all
+from fatwheel.console.summaries import SUMMARIES
 from fatwheel.targets import dotted
 
 if TYPE_CHECKING:
