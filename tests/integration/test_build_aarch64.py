@@ -15,7 +15,7 @@ from fatwheel.declaration import load
 from fatwheel.errors import BuildError
 from fatwheel.plan import cell
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.io.byte_sources import BytesSource
 from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]

@@ -14,7 +14,7 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.targets import dotted
 from fatwheel.wheels.checks.expected import expected_of
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.io.byte_sources import BytesSource
 from fatwheel.wheels.reading.inventory import read_inventory
 from fatwheel.wheels.verify import verify
 

@@ -14,7 +14,7 @@ from fatwheel.building.compiler import host_compiler
 from fatwheel.building.engine import HOST
 from fatwheel.declaration import load
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.io.byte_sources import BytesSource
 
 pytestmark = [
     pytest.mark.integration,

@@ -15,7 +15,7 @@ from fatwheel.__main__ import run
 from fatwheel.targets import parse_target, parse_targets
 from fatwheel.wheels.formats.elf import Elf, read_elf
 from fatwheel.wheels.formats.fatbin import SECTIONS, Entry, read_containers
-from fatwheel.wheels.io.sources import FileSource
+from fatwheel.wheels.io.byte_sources import FileSource
 from fatwheel.wheels.making.pack import pack
 from fatwheel.wheels.reading.inventory import read_inventory
 from fatwheel.wheels.verify import Expected, verify

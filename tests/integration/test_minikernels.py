@@ -14,7 +14,7 @@ import pytest
 
 from fatwheel.targets import dotted
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.io.byte_sources import BytesSource
 from fatwheel.wheels.reading.inventory import read_inventory
 
 pytestmark = pytest.mark.integration

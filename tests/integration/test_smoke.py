@@ -18,7 +18,8 @@ from fatwheel.records.plan import Cell
 from fatwheel.records.smoke import SmokeRecord
 from fatwheel.smoke import smoke_wheel
 from fatwheel.targets import dotted
-from fatwheel.wheels.making.pack import pack, placeholder
+from fatwheel.wheels.making.pack import pack
+from fatwheel.wheels.making.placeholder import placeholder
 
 pytestmark = pytest.mark.integration
 
@@ -55,7 +56,7 @@ def wheel(folder, files=GOOD, *, name="demo-kernels", version=FULL, tags=LINUX, 
         place.write_bytes(data if isinstance(data, bytes) else data.encode())
     return pack(
         tree, folder / "wheels", distribution=name, version=version, tags=tags, metadata={"requires_dist": requires},
-        stamp=stamp() if stamped else None,
+        embedded=stamp() if stamped else None,
     )  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def test_a_wheel_for_another_cpu_is_skipped_with_the_reason(tmp_path):
 
 def test_a_placeholder_is_imported_and_says_what_it_is(tmp_path):
     name = f"demo_kernels-{FULL}-{LINUX}.whl"
-    place = placeholder(tmp_path, name, stamp=stamp(), size=1 << 16, import_name="demo_kernels")
+    place = placeholder(tmp_path, name, embedded=stamp(), size=1 << 16, import_name="demo_kernels")
     record = smoke_wheel(place, gpu=True)
     assert record.import_.outcome == "passed"
     assert "placeholder: no code in it" in record.import_.detail
@@ -202,7 +203,7 @@ def test_a_placeholder_is_imported_and_says_what_it_is(tmp_path):
 
 def test_a_placeholder_without_a_package_has_nothing_to_import(tmp_path):
     name = f"demo_kernels-{FULL}-{LINUX}.whl"
-    record = smoke_wheel(placeholder(tmp_path, name, stamp=stamp(), size=1 << 16))
+    record = smoke_wheel(placeholder(tmp_path, name, embedded=stamp(), size=1 << 16))
     assert (record.import_.outcome, record.import_.detail) == ("skipped", "it holds nothing to import")
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.formats.fatbin import read_code
-from fatwheel.wheels.io.sources import BytesSource, RangeSource
-from fatwheel.wheels.making.fatbin_filter import thin
+from fatwheel.wheels.io.byte_sources import BytesSource, RangeSource
+from fatwheel.wheels.making.fatbin_filter import filter_entries
 from fatwheel.wheels.making.pack import pack
 
 pytestmark = pytest.mark.integration
@@ -58,7 +58,7 @@ def thinned(path: Path, targets) -> bytes:
     data = path.read_bytes()
     source = BytesSource(data)
     changed = bytearray(data)
-    thin(changed, read_code(source, read_elf(source)), lambda one: one.target.undotted in targets)
+    filter_entries(changed, read_code(source, read_elf(source)), lambda one: one.target.undotted in targets)
     return bytes(changed)
 
 

@@ -74,8 +74,8 @@ def test_a_label_that_means_other_gpus_on_another_cpu_names_the_cpu(tmp_path):
     assert sorted(labels) == ["cu130_sm10x_aarch64", "cu130_sm10x_x86_64"]
 
 
-def test_a_wheel_without_a_stamp_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="does not say what GPUs it is for"):
+def test_a_wheel_without_embedded_metadata_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"it has no fatwheel\.json"):
         make_variants([make_wheel(tmp_path, "1.0+cu130.sm9x", stamped=False)], tmp_path / "out")
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fatwheel.wheels.formats.names import WheelName
-from fatwheel.wheels.making.pack import pack, placeholder, stamp_wheel
+from fatwheel.wheels.formats.wheel_name import WheelName
+from fatwheel.wheels.making.pack import embed_metadata, pack
+from fatwheel.wheels.making.placeholder import placeholder
 from fatwheel.wheels.making.repack import Changes, repack
 from tests.unit.wheels.synthetic import VERSION, library, rezip, stamp
 
@@ -76,7 +77,7 @@ def packed(tmp_path) -> tuple[Path, dict[str, bytes]]:
     (tmp_path / "tree/demo_jit/bin/tool").chmod(0o755)
     (tmp_path / "LICENSE").write_text("As you like.\n")
     wheel = pack(
-        tmp_path / "tree", tmp_path, distribution="demo-jit", version=VERSION, tags=TAGS, stamp=stamp(),
+        tmp_path / "tree", tmp_path, distribution="demo-jit", version=VERSION, tags=TAGS, embedded=stamp(),
         licenses=[tmp_path / "LICENSE"], metadata={"requires_python": ">=3.9", "license-expression": "MIT"},
     )  # fmt: skip
     return wheel, files
@@ -96,14 +97,14 @@ def test_a_packed_wheel_installs_as_it_was(tmp_path, install):
 def test_a_stamped_wheel_installs(tmp_path, install):
     wheel, files = packed(tmp_path)
     bare = rezip(wheel, lambda members: members.pop(f"{WheelName.parse(wheel.name).dist_info}/fatwheel.json"))
-    folder = install(stamp_wheel(bare, tmp_path / "stamped", stamp()))
+    folder = install(embed_metadata(bare, tmp_path / "stamped", stamp()))
     assert {name: (folder / name).read_bytes() for name in files} == files
     assert version_of(folder) == VERSION
 
 
 @pytest.mark.parametrize("size", [5000, 50_000_001])
 def test_a_placeholder_installs(tmp_path, install, size):
-    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", stamp=stamp(), size=size, import_name="demo_jit")
+    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit")
     assert wheel.stat().st_size == size
     folder = install(wheel)
     assert version_of(folder) == VERSION

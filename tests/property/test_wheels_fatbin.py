@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.formats.fatbin import read_code, read_containers
-from fatwheel.wheels.io.sources import BytesSource, Malformed
+from fatwheel.wheels.io.byte_sources import BytesSource, Malformed
 from tests.unit.wheels.synthetic import ElfFile, container, entry
 
 TARGETS = st.sampled_from([(75, ""), (80, ""), (90, "a"), (100, "f"), (103, "a"), (120, "f"), (121, "")])

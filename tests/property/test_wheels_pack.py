@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.record import Line, read_record, write_record
-from fatwheel.wheels.making.pack import placeholder, stamp_wheel
+from fatwheel.wheels.making.pack import embed_metadata
+from fatwheel.wheels.making.placeholder import placeholder
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, rezip, stamp
@@ -61,7 +62,7 @@ def test_stamping_keeps_all_else(tree):
     assume(fits(tree) and "k.so" not in tree)
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, tree)
-        stamped = stamp_wheel(wheel, Path(folder) / "stamped", stamp())
+        stamped = embed_metadata(wheel, Path(folder) / "stamped", stamp())
         assert installed(stamped) == installed(wheel)
         assert stamped.read_bytes() == wheel.read_bytes()
 
@@ -129,7 +130,7 @@ def test_a_wheel_that_is_renamed_is_found(name, version, tags):
 def test_a_placeholder_of_any_size_is_sound(size):
     with tempfile.TemporaryDirectory() as folder:
         wheel = placeholder(
-            Path(folder), f"demo_jit-{VERSION}-{TAGS}.whl", stamp=stamp(), size=size, import_name="demo_jit"
+            Path(folder), f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit"
         )
         assert wheel.stat().st_size == size
         assert verify(wheel).findings == []

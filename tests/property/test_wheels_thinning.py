@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fatwheel.wheels.formats.fatbin import read_containers
-from fatwheel.wheels.io.sources import BytesSource
-from fatwheel.wheels.making.fatbin_filter import thin
+from fatwheel.wheels.io.byte_sources import BytesSource
+from fatwheel.wheels.making.fatbin_filter import filter_entries
 from tests.unit.wheels.synthetic import container, entry
 
 TARGETS = st.sampled_from([(75, ""), (80, ""), (90, "a"), (100, "a"), (120, "f"), (121, "a")])
@@ -42,9 +42,9 @@ def test_exactly_the_wanted_entries_stay_to_the_byte_and_once_is_enough(before, 
         return target(one) in wanted
 
     data = bytearray(before)
-    thin(data, tuple(read_containers(BytesSource(before))), keep)
+    filter_entries(data, tuple(read_containers(BytesSource(before))), keep)
     after = bytes(data)
     assert len(after) == len(before)
     assert code(after) == [[row for row in one if row[0] in wanted] for one in code(before)]
-    thin(data, tuple(read_containers(BytesSource(after))), keep)
+    filter_entries(data, tuple(read_containers(BytesSource(after))), keep)
     assert bytes(data) == after

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.records.plan import Cell
-from fatwheel.wheels.formats.names import WheelName, architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture, glibc_floor
 from fatwheel.wheels.making.repack import Changes, repack
 
 

@@ -9,7 +9,7 @@ from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.records.build import BuildRecord, LeftOut
 from fatwheel.records.plan import Cell
-from fatwheel.wheels.making.repack import Changes, matching, repack
+from fatwheel.wheels.making.repack import Changes, find_matches, repack
 from fatwheel.wheels.making.stripping import find_strip
 from fatwheel.wheels.reading.archive import Archive
 
@@ -27,7 +27,7 @@ def finished(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> B
     exclude = [] if cell.shim else packing.exclude
     if draft.slice is not None:
         with Archive.open(wheel) as archive:
-            exclude = [glob for glob in exclude if matching(archive.by_name, glob)]
+            exclude = [glob for glob in exclude if find_matches(archive.by_name, glob)]
     changes = Changes(exclude=tuple(exclude), strip_debug=packing.strip_debug and not cell.shim, sbom=packing.sbom)
     if changes == Changes() and level is None:
         return draft

@@ -19,7 +19,7 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Target, render
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource
+from fatwheel.wheels.io.byte_sources import BytesSource
 
 _COMPILE = 600.0  # seconds; an empty kernel takes a third of a second for each target
 _KERNEL = 'extern "C" __global__ void fatwheel_preflight() {}\n'

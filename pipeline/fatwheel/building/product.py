@@ -25,9 +25,9 @@ from fatwheel.records.smoke import SmokeRecord
 from fatwheel.records.verification import Finding
 from fatwheel.wheels.checks.expected import expected_of
 from fatwheel.wheels.formats.metadata import Fields
-from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL
-from fatwheel.wheels.making.pack import pack, stamp_wheel
+from fatwheel.wheels.making.pack import embed_metadata, pack
 from fatwheel.wheels.making.placeholder import placeholder
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.verify import verify
@@ -119,7 +119,7 @@ def packed(
             version=cell.full_version,
             tags=WheelName.parse(cell.wheel).tag_text,
             metadata=core_metadata(cell, package, source),
-            stamp=stamp,
+            embedded=stamp,
             licenses=licences,
             empty=bare,
             level=DEFAULT_LEVEL if package.pack.level is None else package.pack.level,
@@ -144,7 +144,7 @@ def rehearse_packing(
             packed(place / "tree", place, cell=cell, package=package, source=source, stamp=marked, licences=licences)
         else:
             wheel = make_placeholder(place, cell=cell, package=package, stamp=marked, size=_TINY)
-            stamp_wheel(wheel, place / "stamped", marked)
+            embed_metadata(wheel, place / "stamped", marked)
 
 
 def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: EmbeddedMetadata) -> Path:
@@ -160,13 +160,13 @@ def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: 
     wheel = named(wheels[0], out, cell)
     added = guard(cell, package, set(_members(wheel)).__contains__)
     try:
-        return stamp_wheel(wheel, staging, stamp, replaced=_disagreeing(wheel, package, cell) | added)
+        return embed_metadata(wheel, staging, stamp, replaced=_disagreeing(wheel, package, cell) | added)
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, help=error.help) from error
 
 
 def _members(wheel: Path) -> list[str]:
-    """Names in a zip archive; none where it is no archive, which `stamp_wheel` says."""
+    """Names in a zip archive; none where it is no archive, which `embed_metadata` says."""
     if not zipfile.is_zipfile(wheel):
         return []
     with zipfile.ZipFile(wheel) as archive:
@@ -193,7 +193,7 @@ def make_placeholder(staging: Path, *, cell: Cell, package: Package, stamp: Embe
     return placeholder(
         staging,
         cell.wheel,
-        stamp=stamp,
+        embedded=stamp,
         size=size,
         import_name=package.import_name,
         metadata=core_metadata(cell, package, None),

@@ -11,8 +11,7 @@ from fatwheel.errors import BuildError
 from fatwheel.records.base import write_atomically
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Target
-from fatwheel.wheels.checks.stamps import TARGETS_SAID
-from fatwheel.wheels.making.renaming import put, saying
+from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, replace_group, set_version
 
 _TOKEN = re.compile(r"(?:sm|compute)_?[0-9]+[af]?|[0-9][0-9a-zA-Z_.+-]*")
 
@@ -51,10 +50,10 @@ def stamped(text: str, cell: Cell) -> str:
     """A text with the cell's version and targets in the place of those that it says; what is none stays as it is."""
     if "\0" in text:
         return text
-    text = saying(text, cell.full_version)
+    text = set_version(text, cell.full_version)
     if not cell.targets:
         return text
-    return TARGETS_SAID.sub(lambda match: put(match, _listed(match[1], cell.targets)), text)
+    return TARGETS_ASSIGNED.sub(lambda match: replace_group(match, _listed(match[1], cell.targets)), text)
 
 
 def _listed(said: str, targets: Sequence[Target]) -> str:

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.records.plan import Cell
 from fatwheel.wheels.formats.metadata import Fields, write_metadata
-from fatwheel.wheels.formats.names import WheelName, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, version_of
 
 _ENDING = ".tar.gz"
 _INFO = "PKG-INFO"

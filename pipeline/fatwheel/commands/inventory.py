@@ -30,7 +30,7 @@ def command(wheel: str, as_json: bool) -> None:
 
 def _at_url(url: str) -> Inventory:
     """Read by range requests; how much came is said on standard error, also when it was in vain."""
-    from fatwheel.wheels.io.remote import RemoteFile
+    from fatwheel.wheels.io.http_file import RemoteFile
     from fatwheel.wheels.reading.inventory import of_source
 
     with RemoteFile(url) as file:

@@ -84,12 +84,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
 def _refuse_one_for_two(wheels: tuple[Path, ...], changes: Changes) -> None:
     """Raise `UsageError` where two wheels would get the same name."""
     from fatwheel.errors import UsageError
-    from fatwheel.wheels.making.repack import name_of
+    from fatwheel.wheels.making.repack import rename
 
     seen: dict[str, Path] = {}
     for one in wheels:
         try:
-            new = name_of(one.name, changes).text
+            new = rename(one.name, changes).text
         except UsageError:
             continue  # said when its turn comes
         if new in seen:

@@ -55,7 +55,7 @@ def _smoked(wheel: Path, declaration: Declaration | None, *, gpu: bool, python: 
     from fatwheel.records.build import BuildRecord
     from fatwheel.records.files import BUILD, beside
     from fatwheel.smoke import smoke_wheel
-    from fatwheel.wheels.formats.names import WheelName
+    from fatwheel.wheels.formats.wheel_name import WheelName
 
     built = beside(wheel, BUILD)
     cell = BuildRecord.read(built).cell if built.is_file() else None

@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             if built:
                 made = output / part.wheel
                 part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
-    if len({part.stamp.distribution for part in parts}) > 1 and any(one.thinned for one in done):
+    if len({part.embedded.distribution for part in parts}) > 1 and any(one.thinned for one in done):
         echo_progress(
             "note: these wheels install the same files, so only one fits on a machine; a shim needs --plain extras"
         )

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
-from pydantic import ValidationError
 
 from fatwheel.digests import Digest
 from fatwheel.errors import VerificationError
 from fatwheel.index.names import FileName
 from fatwheel.index.read_cache import IndexCache, WheelMetadata
 from fatwheel.records.embedded import EmbeddedMetadata
-from fatwheel.records.files import METADATA, STAMP
+from fatwheel.records.files import EMBEDDED, METADATA
 from fatwheel.records.index import IndexedFile, Proof
 from fatwheel.records.manifest import ManifestAsset
 from fatwheel.records.smoke import SmokeRecord
 from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
-from fatwheel.wheels.formats.names import version_of
+from fatwheel.wheels.formats.wheel_name import version_of
+from fatwheel.wheels.reading.read_embedded import parse_embedded
 
 if TYPE_CHECKING:
     from fatwheel.wheels.reading.archive import Archive
@@ -117,13 +117,13 @@ class ReleaseAssets:
             return None
         held = self.known.inside(sha256)
         if held is None or (alone and not held.name):
-            from fatwheel.wheels.io.sources import BytesSource
+            from fatwheel.wheels.io.byte_sources import BytesSource
             from fatwheel.wheels.reading.archive import Archive
 
             data = self.held.pop(asset.id, None)
             path = self.store.root / asset.id
             with Archive.open(path) if data is None else Archive(BytesSource(data), asset.name) as archive:
-                held = _opened(archive, ("METADATA", STAMP) if alone else (STAMP,))
+                held = _opened(archive, ("METADATA", EMBEDDED) if alone else (EMBEDDED,))
             self.known.keep_inside(sha256, held)
         return held
 
@@ -132,7 +132,7 @@ def _opened(archive: Archive, names: Sequence[str]) -> WheelMetadata:
     folder, members = archive.dist_info, archive.by_name
     texts = {name: archive.read(members[f"{folder}/{name}"]) for name in names if f"{folder}/{name}" in members}
     header = _header(texts["METADATA"]) if "METADATA" in texts else WheelMetadata()
-    stamp = texts[STAMP].decode("utf-8", "replace") if STAMP in texts else None
+    stamp = texts[EMBEDDED].decode("utf-8", "replace") if EMBEDDED in texts else None
     return WheelMetadata(header.name, header.version, header.requires_python, header.requires_dist, stamp)
 
 
@@ -163,12 +163,7 @@ def _stamp(wheel: WheelMetadata | None, file: str) -> EmbeddedMetadata | None:
     """What fatwheel wrote into a wheel, if it did."""
     if wheel is None or wheel.stamp is None:
         return None
-    try:
-        return EmbeddedMetadata.model_validate_json(wheel.stamp)
-    except ValidationError as error:
-        raise VerificationError(
-            f"its {STAMP} cannot be read: {error.errors()[0]['msg']}", where=file, help="build the wheel again"
-        ) from None
+    return parse_embedded(wheel.stamp, file, invalid="raise")
 
 
 def _built(about: ManifestAsset | None) -> EmbeddedMetadata | None:

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.index import IndexedFile
-from fatwheel.wheels.formats.names import WheelName, architecture, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture, version_of
 
 NIGHTLY = "nightly"
 SDIST = ".tar.gz"

@@ -16,7 +16,7 @@ from fatwheel.index.atomic_write import locked
 from fatwheel.index.document import read_index
 from fatwheel.index.make_index import index_files, read_state, written
 from fatwheel.records.index import Index, IndexedFile, YankReport
-from fatwheel.wheels.formats.names import version_of
+from fatwheel.wheels.formats.wheel_name import version_of
 
 
 def yank(output: Path, what: Sequence[str], reason: str) -> YankReport:

@@ -43,7 +43,7 @@ def _key(cell: Cell) -> tuple[object, ...]:
 
 def whole(package: Package, cells: Sequence[Cell]) -> Cell:
     """The cell of the build that holds all of these: every target, and no family."""
-    from fatwheel.wheels.formats.names import WheelName
+    from fatwheel.wheels.formats.wheel_name import WheelName
 
     first = cells[0]
     targets = sorted({target for cell in cells for target in cell.targets})

@@ -17,10 +17,10 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.records.split import SplitPart
-from fatwheel.wheels.formats.names import WheelName, architecture
-from fatwheel.wheels.making.split import Part
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture
+from fatwheel.wheels.making.split import PartSpec
 from fatwheel.wheels.reading.archive import Archive
-from fatwheel.wheels.reading.read_embedded import stamp_of
+from fatwheel.wheels.reading.read_embedded import read_embedded
 
 
 def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:
@@ -69,22 +69,22 @@ def _cells(declaration: Declaration, package: Package) -> list[Cell]:
     return list(found.values())
 
 
-def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> Part:
+def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> PartSpec:
     """What the wheel of a cell is to hold and say; commit and slice are the fat wheel's."""
     fat = _stamp(wheel)
     commit = built.commit if built else fat.commit if fat else None
     modules = built.slice if built else fat.slice if fat else None
-    return Part(
+    return PartSpec(
         cell=cell.id,
         wheel=cell.wheel,
-        stamp=EmbeddedMetadata.of(cell, commit=commit, modules=modules),
+        embedded=EmbeddedMetadata.of(cell, commit=commit, modules=modules),
         rewrite=lambda names, read: restamped(names, read, package.stamp, cell),
     )
 
 
 def _stamp(wheel: Path) -> EmbeddedMetadata | None:
     with Archive.open(wheel) as archive:
-        return stamp_of(archive)
+        return read_embedded(archive, invalid="ignore")
 
 
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:

@@ -7,7 +7,7 @@ from pathlib import Path
 BUILD = ".build.json"  # behind a wheel's name: its build record
 SMOKE = ".smoke.json"  # its smoke record
 METADATA = ".metadata"  # its METADATA by itself (PEP 658)
-STAMP = "fatwheel.json"  # in a wheel's dist-info folder
+EMBEDDED = "fatwheel.json"  # in a wheel's dist-info folder
 MANIFEST = "manifest.json"  # of a release
 SUMS = "SHA256SUMS"  # of a release
 SIZE_LIMIT = 2147483648

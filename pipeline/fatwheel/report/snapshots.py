@@ -14,7 +14,7 @@ from fatwheel.records.inventory import Inventory
 from fatwheel.records.plan import Cell
 from fatwheel.records.report import Kind
 from fatwheel.targets import Target, toolkits
-from fatwheel.wheels.formats.names import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture
 
 
 @dataclass(frozen=True, order=True)

@@ -18,7 +18,7 @@ from fatwheel.smoke.clean_environment import CleanEnvironment
 from fatwheel.smoke.subject import Subject
 from fatwheel.targets import Capability, dotted, runs, toolkits
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.sources import FileSource, open_file
+from fatwheel.wheels.io.byte_sources import FileSource, open_file
 
 _DETECT_SECONDS = 120.0
 _LOAD_SECONDS = 900.0

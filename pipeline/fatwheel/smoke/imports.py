@@ -15,7 +15,7 @@ from fatwheel.records.smoke import Check
 from fatwheel.resources import script
 from fatwheel.smoke.clean_environment import CleanEnvironment
 from fatwheel.smoke.subject import Subject
-from fatwheel.wheels.formats.names import version_of
+from fatwheel.wheels.formats.wheel_name import version_of
 
 _SECONDS = 900.0  # a thousand modules are resolved in a few seconds; imports may compile bytecode
 

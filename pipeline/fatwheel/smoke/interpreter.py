@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from packaging.tags import Tag, platform_tags, sys_tags
 
-from fatwheel.wheels.formats.names import WheelName, architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture, glibc_floor
 
 
 def find_python(name: WheelName) -> tuple[str | None, str]:

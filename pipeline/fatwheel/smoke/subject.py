@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from fatwheel.declaration.model import Package
-from fatwheel.errors import UsageError, VerificationError
+from fatwheel.errors import UsageError
 from fatwheel.plan.requirements import filled
-from fatwheel.records.embedded import EmbeddedMetadata
-from fatwheel.records.files import STAMP
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Capability
-from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.reading.read_embedded import read_embedded
 
 
 @dataclass(frozen=True)
@@ -51,8 +47,7 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         raise UsageError("no such wheel", where=str(wheel), help="build or download it first")
     name = WheelName.parse(wheel.name)
     with Archive.open(wheel) as archive:
-        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
-        stamp = _stamp(archive.read(member), wheel) if member else None
+        stamp = read_embedded(archive, invalid="raise")
         listed = archive.by_name.get(f"{archive.dist_info}/top_level.txt")
         top_level = archive.read(listed).decode("utf-8", "replace").split() if listed else []
         modules = top_levels(archive.by_name, top_level)
@@ -73,15 +68,6 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         provided=tuple(package.provided) if package else (),
         cell=cell,
     )
-
-
-def _stamp(data: bytes, wheel: Path) -> EmbeddedMetadata:
-    try:
-        return EmbeddedMetadata.model_validate(json.loads(data))
-    except (ValueError, ValidationError) as error:
-        raise VerificationError(
-            f"its {STAMP} cannot be read: {error}", where=wheel.name, help="build the wheel again"
-        ) from None
 
 
 def top_levels(members: Sequence[str] | Mapping[str, object], listed: Sequence[str] = ()) -> tuple[str, ...]:

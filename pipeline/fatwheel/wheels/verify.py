@@ -11,13 +11,13 @@ from fatwheel.records.verification import Finding, Verification
 from fatwheel.wheels.checks.binaries import check_binaries
 from fatwheel.wheels.checks.code import check_code
 from fatwheel.wheels.checks.expected import Expected, expected_of
+from fatwheel.wheels.checks.inspected import Check, error, inspect_wheel
 from fatwheel.wheels.checks.members import check_members
 from fatwheel.wheels.checks.metadata import check_metadata, check_name, check_wheel_file
 from fatwheel.wheels.checks.record import check_record
-from fatwheel.wheels.checks.stamps import check_stamp, check_stamp_files
-from fatwheel.wheels.checks.subject import Check, error, subject_of
-from fatwheel.wheels.formats.names import WheelName
-from fatwheel.wheels.io.sources import FileSource, Malformed, blocks
+from fatwheel.wheels.checks.stamps import check_embedded, check_stamp_files
+from fatwheel.wheels.formats.wheel_name import WheelName
+from fatwheel.wheels.io.byte_sources import FileSource, Malformed, blocks
 from fatwheel.wheels.reading.archive import Archive, open_file
 from fatwheel.wheels.reading.contents import examine
 
@@ -30,7 +30,7 @@ CHECKS: tuple[Check, ...] = (
     check_record,
     check_binaries,
     check_code,
-    check_stamp,
+    check_embedded,
     check_stamp_files,
 )
 
@@ -51,10 +51,10 @@ def verify(path: Path, expected: Expected | None = None) -> Verification:
             found.append(error("archive-unreadable", problem.what, problem.help or "build or fetch it again"))
         else:
             contents = examine(archive, archive.by_name.values(), digests=True)
-            subject = subject_of(archive, _name(path.name), contents, wanted)
-            placeholder = subject.placeholder
+            wheel = inspect_wheel(archive, _name(path.name), contents, wanted)
+            placeholder = wheel.placeholder
             for check in CHECKS:
-                found += check(subject)
+                found += check(wheel)
         found += _digest(source, wanted)
         return Verification(
             wheel=path.name,

@@ -3,7 +3,7 @@
 import pytest
 
 from fatwheel.building.restamp import stamped
-from fatwheel.wheels.checks.stamps import TARGETS_SAID, VERSION_SAID
+from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, VERSION_ASSIGNED
 from tests.unit.building.samples import cell
 
 CELL = cell(targets=("8.0", "9.0a"))
@@ -36,8 +36,8 @@ def test_each_form(before, after):
 
 def test_what_was_written_is_what_verification_reads():
     text = stamped("__version__ = '0'\ntargets = ['1.0']\n", CELL)
-    assert VERSION_SAID.findall(text) == [VERSION]
-    assert TARGETS_SAID.findall(text) == ["['8.0', '9.0a']"]
+    assert VERSION_ASSIGNED.findall(text) == [VERSION]
+    assert TARGETS_ASSIGNED.findall(text) == ["['8.0', '9.0a']"]
 
 
 def test_a_package_without_targets_keeps_its_lists():

@@ -49,7 +49,7 @@ def make_wheel(
     fields = {"requires_python": requires_python, "requires_dist": list(requires)}
     return pack(
         tree, folder / "wheels" / tree.name, distribution=project, version=version, tags=tags, metadata=fields,
-        stamp=stamp if stamped else None,
+        embedded=stamp if stamped else None,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from fatwheel.smoke.interpreter import find_python
 from fatwheel.smoke.smoke_wheel import joined
 from fatwheel.smoke.subject import Subject, top_levels
 from fatwheel.targets import dotted
-from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.formats.wheel_name import WheelName
 from tests.unit.building.samples import cell
 
 WHEEL = "demo_kernels-1.0+cu130.sm9x-cp39-abi3-manylinux_2_28_x86_64.whl"

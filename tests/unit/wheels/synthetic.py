@@ -135,7 +135,7 @@ def demo(folder: Path, files: Mapping[str, bytes] | None = None, *, tags=TAGS, s
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    options = {"distribution": "demo-jit", "version": VERSION, "tags": tags, "stamp": stamped or stamp(), **options}
+    options = {"distribution": "demo-jit", "version": VERSION, "tags": tags, "embedded": stamped or stamp(), **options}
     return pack(tree, folder / "out", **options)
 
 

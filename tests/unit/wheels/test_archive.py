@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from fatwheel.errors import UsageError, VerificationError
-from fatwheel.wheels.io.sources import BytesSource, FileSource, Malformed
+from fatwheel.wheels.io.byte_sources import BytesSource, FileSource, Malformed
 from fatwheel.wheels.reading import archive as archives
 from fatwheel.wheels.reading.archive import Archive
 

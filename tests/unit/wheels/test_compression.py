@@ -5,7 +5,7 @@ import pytest
 
 from fatwheel.errors import UsageError
 from fatwheel.wheels.io import compression
-from fatwheel.wheels.io.sources import Malformed
+from fatwheel.wheels.io.byte_sources import Malformed
 
 DATA = random.Random(1).randbytes(50_000) + bytes(200_000) + b"abc" * 30_000
 

@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from fatwheel.wheels.formats.elf import read_elf
-from fatwheel.wheels.io.sources import BytesSource, FileSource, Malformed
+from fatwheel.wheels.io.byte_sources import BytesSource, FileSource, Malformed
 from tests.unit.wheels.synthetic import ElfFile
 
 

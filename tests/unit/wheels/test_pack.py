@@ -10,7 +10,7 @@ from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.wheels.io import compression
 from fatwheel.wheels.making import writer
-from fatwheel.wheels.making.pack import pack, stamp_wheel
+from fatwheel.wheels.making.pack import embed_metadata, pack
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, rezip, stamp
 
@@ -88,7 +88,7 @@ def test_the_date_is_that_of_the_source(tmp_path, monkeypatch, epoch, date):
 @pytest.mark.parametrize("epoch", ["yesterday", "-1", "1e9", "9" * 5000])
 def test_a_source_date_that_is_no_number_is_refused(tmp_path, monkeypatch, epoch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
-    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH is '{epoch}'"):
+    with pytest.raises(UsageError, match=f"invalid SOURCE_DATE_EPOCH '{epoch}'"):
         demo(tmp_path)
 
 
@@ -200,7 +200,7 @@ def test_everything_in_a_tree_that_a_wheel_cannot_hold_is_named_at_once(tmp_path
     os.mkfifo(tree / "pipe")
     with pytest.raises(UsageError) as error:
         pack(tree, tmp_path, distribution="demo", version="1", tags=TAGS)
-    for named in ("dist-info", "'link'", "'folder'", "slash", "break", "'pipe' (not a file)"):
+    for named in ("dist-info", "'link'", "'folder'", "slash", "break", "'pipe' (not a regular file)"):
         assert named in str(error.value)
 
 
@@ -216,7 +216,7 @@ def test_tags_that_are_none_are_refused(tmp_path, tags):
 
 @pytest.mark.parametrize("changes", [{"distribution": "other"}, {"version": "1.0"}])
 def test_a_stamp_for_another_wheel_is_refused(tmp_path, changes):
-    with pytest.raises(UsageError, match="the stamp is for"):
+    with pytest.raises(UsageError, match="the embedded metadata is for"):
         demo(tmp_path, stamped=stamp(**changes))
 
 
@@ -242,14 +242,14 @@ def test_a_file_that_changes_while_it_is_packed_is_an_error(tmp_path):
     item = writer.of_file("log.txt", path)
     path.write_bytes(b"one line\nanother\n")
     with pytest.raises(UsageError, match="changed while it was packed"):
-        writer.write_wheel(tmp_path / "out/x.whl", [item], record="RECORD", level=6)
+        writer.write_wheel(tmp_path / "out/x.whl", [item], dist_info="x.dist-info", level=6)
     assert not list(tmp_path.glob("out/*"))
 
 
 def test_two_licences_of_one_name_or_a_missing_one_are_refused(tmp_path):
     (tmp_path / "LICENSE").write_text("x")
     for licenses in ([tmp_path / "LICENSE", tmp_path / "sub/LICENSE"], [tmp_path / "COPYING"]):
-        with pytest.raises(UsageError, match="licence"):
+        with pytest.raises(UsageError, match="license file"):
             demo(tmp_path, licenses=licenses)
 
 
@@ -265,26 +265,26 @@ class TestStamping:
         return rezip(demo(tmp_path), change)
 
     def test_a_wheel_of_another_tool_gains_the_stamp_and_a_new_record(self, tmp_path):
-        stamped = stamp_wheel(self.foreign(tmp_path), tmp_path / "stamped", stamp())
+        stamped = embed_metadata(self.foreign(tmp_path), tmp_path / "stamped", stamp())
         assert read(stamped, f"demo_jit-{VERSION}.dist-info/fatwheel.json") == stamp().to_json().encode()
         assert verify(stamped).findings == []
 
     def test_stamping_again_changes_nothing_but_the_stamp(self, tmp_path):
-        first = stamp_wheel(self.foreign(tmp_path), tmp_path / "a", stamp())
-        second = stamp_wheel(first, tmp_path / "b", stamp(commit="abc"))
-        third = stamp_wheel(second, tmp_path / "c", stamp())
+        first = embed_metadata(self.foreign(tmp_path), tmp_path / "a", stamp())
+        second = embed_metadata(first, tmp_path / "b", stamp(commit="abc"))
+        third = embed_metadata(second, tmp_path / "c", stamp())
         assert first.read_bytes() == third.read_bytes() != second.read_bytes()
 
     def test_it_can_take_the_place_of_the_wheel(self, tmp_path):
         wheel = self.foreign(tmp_path)
-        assert stamp_wheel(wheel, wheel.parent, stamp()) == wheel
+        assert embed_metadata(wheel, wheel.parent, stamp()) == wheel
         assert verify(wheel).findings == []
 
     def test_a_signature_of_the_old_record_does_not_stay(self, tmp_path):
         signed = rezip(
             demo(tmp_path), lambda members: members.update({f"demo_jit-{VERSION}.dist-info/RECORD.jws": b"{}"})
         )
-        assert not any(name.endswith(".jws") for name in names(stamp_wheel(signed, tmp_path / "b", stamp())))
+        assert not any(name.endswith(".jws") for name in names(embed_metadata(signed, tmp_path / "b", stamp())))
 
     def test_a_broken_wheel_is_not_given_a_record_that_hides_it(self, tmp_path):
         wheel = demo(tmp_path)
@@ -293,5 +293,5 @@ class TestStamping:
         wheel.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
         before = digest(wheel)
         with pytest.raises(VerificationError, match=r"k\.so"):
-            stamp_wheel(wheel, wheel.parent, stamp())
+            embed_metadata(wheel, wheel.parent, stamp())
         assert digest(wheel) == before

@@ -6,10 +6,10 @@ import pytest
 
 from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
-from fatwheel.wheels.io.blockcache import BLOCK, DIRECT
-from fatwheel.wheels.io.httpranges import ATTEMPTS, RemoteFailure
-from fatwheel.wheels.io.remote import TAIL, RemoteFile, name_at
-from fatwheel.wheels.io.sources import Malformed
+from fatwheel.wheels.io.block_cache import BLOCK, DIRECT
+from fatwheel.wheels.io.byte_sources import Malformed
+from fatwheel.wheels.io.http_file import TAIL, RemoteFile, name_at
+from fatwheel.wheels.io.http_ranges import ATTEMPTS, RemoteFailure
 from fatwheel.wheels.reading.inventory import of_source, read_inventory
 from tests.unit.wheels.rangeserver import serving
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library

@@ -114,7 +114,7 @@ def test_a_shim_cannot_have_the_name_of_what_it_requires(provider, tmp_path):
 
 def test_a_provider_without_metadata(provider, tmp_path):
     wheel = rezip(provider("90a"), lambda held: held.pop("demo_sm90a-1.0+cu130.dist-info/METADATA"))
-    with pytest.raises(VerificationError, match="it has no METADATA"):
+    with pytest.raises(VerificationError, match="METADATA not found"):
         write_shim([wheel], tmp_path / "made", name="demo")
 
 
@@ -139,13 +139,13 @@ def test_versions_that_differ_and_targets_that_two_have_are_all_told(provider, t
     wheels = [provider("90a"), provider("120f", version="1.1+cu130"), provider("90a", stamped=False)]
     with pytest.raises(UsageError) as told:
         write_shim(wheels, tmp_path / "made", name="demo")
-    assert "is 1.1+cu130" in str(told.value)
+    assert "has version 1.1+cu130" in str(told.value)
     assert "is for sm90a, and so is demo-sm90a" in str(told.value)
     assert not (tmp_path / "made").exists()
 
 
 def test_a_wheel_of_which_nothing_says_its_target(tmp_path):
-    with pytest.raises(UsageError, match="nothing says which target it is for"):
+    with pytest.raises(UsageError, match="unknown GPU target"):
         write_shim([demo(tmp_path, stamped=stamp(family=None))], tmp_path / "made", name="demo")
 
 
@@ -169,6 +169,6 @@ def test_providers_that_install_over_each_other_are_refused_unless_an_extra_choo
         )
     with pytest.raises(UsageError) as told:
         write_shim(wheels, tmp_path / "made", name="demo")
-    assert "both install demo/k.so, with other contents" in str(told.value)
+    assert "both install demo/k.so, with different contents" in str(told.value)
     path, _ = write_shim(wheels, tmp_path / "made", name="demo", plain="extras")
     assert wanted(path) == set()

@@ -9,11 +9,11 @@ from fatwheel.errors import UsageError, VerificationError
 from fatwheel.wheels.formats import fatbin
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.formats.fatbin import read_code
-from fatwheel.wheels.formats.record import spelt
-from fatwheel.wheels.io.sources import BytesSource
-from fatwheel.wheels.making.fatbin_filter import thin
+from fatwheel.wheels.formats.record import encode_digest
+from fatwheel.wheels.io.byte_sources import BytesSource
+from fatwheel.wheels.making.fatbin_filter import filter_entries
 from fatwheel.wheels.making.repack import Changes, repack
-from fatwheel.wheels.making.split import Part, split
+from fatwheel.wheels.making.split import PartSpec, split
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import examine
 from fatwheel.wheels.verify import verify
@@ -26,11 +26,11 @@ FAMILIES = {
 }
 
 
-def part(family: str, targets=None, covers=None) -> Part:
+def part(family: str, targets=None, covers=None) -> PartSpec:
     told = FAMILIES[family]
     version = f"{FAT}.{family}"
     said = stamp(version=version, family=family, targets=targets or told[0], covers=covers or told[1])
-    return Part(f"cu130-x86_64-{family}", f"demo_jit-{version}-{TAGS}.whl", said)
+    return PartSpec(f"cu130-x86_64-{family}", f"demo_jit-{version}-{TAGS}.whl", said)
 
 
 PARTS = [part("sm9x"), part("sm12x")]
@@ -121,14 +121,14 @@ def refused(wheel, parts, folder) -> str:
 
 def test_code_that_no_part_takes_and_code_that_is_missing_are_told_together(fat, tmp_path):
     said = refused(fat({"demo_jit/k.so": library("80", "90a", "100a")}), PARTS, tmp_path / "parts")
-    assert "it holds code for 10.0a (demo_jit/k.so), which no cell takes" in said
-    assert "cu130-x86_64-sm12x wants code for 12.0f, and no library in it has any" in said
+    assert "it contains code for 10.0a (demo_jit/k.so), which no cell has as a target" in said
+    assert "cu130-x86_64-sm12x has the target 12.0f, for which no library contains code" in said
 
 
 def test_a_library_that_lives_on_ptx_which_leaves_is_refused(fat, tmp_path):
     files = {"demo_jit/k.so": library(*CODE), "demo_jit/old.so": library("80", "90a", ptx=["80"])}
     said = refused(fat(files), PARTS, tmp_path / "parts")
-    assert "demo_jit/old.so serves 12.0 12.1 from PTX that cu130-x86_64-sm12x does not take" in said
+    assert "demo_jit/old.so runs on 12.0 12.1 through PTX that cu130-x86_64-sm12x does not keep" in said
 
 
 def test_ptx_that_a_part_takes_stays(fat, tmp_path):
@@ -143,14 +143,14 @@ def test_code_for_the_linker_and_unknown_headers_are_refused(fat, tmp_path):
     linked = ElfFile(sections={".nv_fatbin": container(entry(90, "a", kind=8))}).build()
     odd = ElfFile(sections={".nv_fatbin": b"odd bytes" + bytes(7)}).build()
     said = refused(fat({"demo_jit/l.so": linked, "demo_jit/odd.so": odd}), PARTS, tmp_path / "parts")
-    assert "demo_jit/l.so holds code for the linker" in said
+    assert "demo_jit/l.so contains relocatable device code" in said
     assert "demo_jit/odd.so: bytes at" in said
 
 
 def test_nvidias_own_libraries_are_refused(fat, tmp_path):
     wheel = fat()
     theirs = wheel.rename(wheel.with_name("nvidia_nccl_cu13-2.27.3-py3-none-manylinux2014_x86_64.whl"))
-    with pytest.raises(UsageError, match="NVIDIA's own libraries are not split"):
+    with pytest.raises(UsageError, match="NVIDIA's own libraries cannot be split"):
         list(split(theirs, PARTS, tmp_path / "parts"))
 
 
@@ -173,7 +173,7 @@ def test_what_is_kept_keeps_its_bytes_and_nothing_outside_moves():
     before = bytes(data)
     source = BytesSource(before)
     containers = read_code(source, read_elf(source))
-    thin(data, containers, lambda one: one.target.major != 9)
+    filter_entries(data, containers, lambda one: one.target.major != 9)
     after = BytesSource(bytes(data))
     kept = read_code(after, read_elf(after))
     assert [one.offset for one in kept] == [one.offset for one in containers]
@@ -190,9 +190,9 @@ def test_all_kept_leaves_the_container_as_it_is_and_none_kept_leaves_an_empty_on
     data = bytearray(container(entry(80), entry(90)))
     before = bytes(data)
     containers = tuple(fatbin.read_containers(BytesSource(before)))
-    thin(data, containers, lambda _: True)
+    filter_entries(data, containers, lambda _: True)
     assert data == before
-    thin(data, containers, lambda _: False)
+    filter_entries(data, containers, lambda _: False)
     assert [one.entries for one in fatbin.read_containers(BytesSource(bytes(data)))] == [()]
 
 
@@ -215,7 +215,7 @@ def test_each_part_has_a_bill_of_its_own_where_the_fat_wheel_has_one(fat, tmp_pa
 
 def test_a_wheel_that_is_not_what_its_record_says_is_refused(fat, tmp_path):
     wheel = rezip(fat(), lambda held: held.update({"demo_jit/__init__.py": b"import os\n"}))
-    with pytest.raises(VerificationError, match="not those that RECORD has the digest of"):
+    with pytest.raises(VerificationError, match="do not match the digest in RECORD"):
         list(split(wheel, PARTS, tmp_path / "parts"))
     assert not (tmp_path / "parts").exists()
 
@@ -224,7 +224,7 @@ def test_a_stamp_that_is_none_is_replaced(fat, tmp_path):
     def unread(held):
         folder = "demo_jit-1.0+cu130.sm9x.dist-info"
         stamped, record = f"{folder}/fatwheel.json", f"{folder}/RECORD"
-        old, new = (f"{spelt(hashlib.sha256(data).digest())},{len(data)}" for data in (held[stamped], b"none"))
+        old, new = (f"{encode_digest(hashlib.sha256(data).digest())},{len(data)}" for data in (held[stamped], b"none"))
         held[stamped], held[record] = b"none", held[record].replace(old.encode(), new.encode())
 
     done = halves(fat(), PARTS, tmp_path / "parts")

@@ -4,8 +4,8 @@ import zipfile
 import pytest
 
 from fatwheel.errors import UsageError
-from fatwheel.wheels.formats.record import Line, spelt, write_record
-from fatwheel.wheels.making.pack import placeholder
+from fatwheel.wheels.formats.record import Line, encode_digest, write_record
+from fatwheel.wheels.making.placeholder import placeholder
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, ElfFile, container, demo, entry, library, rezip, stamp
 
@@ -41,7 +41,7 @@ def record(members, folder=INFO):
     import hashlib
 
     members.pop(f"{folder}/RECORD", None)
-    lines = [Line(n, spelt(hashlib.sha256(d).digest()), str(len(d))) for n, d in members.items()]
+    lines = [Line(n, encode_digest(hashlib.sha256(d).digest()), str(len(d))) for n, d in members.items()]
     members[f"{folder}/RECORD"] = write_record([*lines, Line(f"{folder}/RECORD", "", "")])
 
 
@@ -432,7 +432,7 @@ class TestStamp:
         assert kinds(demo(tmp_path, stamped=stamp(targets=["sm_120f"]))) == []
 
     def test_a_placeholder_is_not_asked_for_machine_code(self, tmp_path):
-        found = verify(placeholder(tmp_path, NAME, stamp=stamp(), size=9000))
+        found = verify(placeholder(tmp_path, NAME, embedded=stamp(), size=9000))
         assert (found.findings, found.placeholder) == ([], True)
 
     def test_a_wheel_with_machine_code_is_no_placeholder(self, tmp_path):

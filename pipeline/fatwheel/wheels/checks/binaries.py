@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from fatwheel.records.verification import Finding
-from fatwheel.wheels.checks.subject import Subject, error, warning
+from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.formats import elf
 from fatwheel.wheels.formats.elf import Elf
-from fatwheel.wheels.formats.names import architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import architecture, glibc_floor
 
 # They come with the user's driver, and only those of that very driver work. A tail as -1a2b3c4d is auditwheel's.
 _DRIVER = re.compile(
@@ -28,19 +28,19 @@ _LIBSTDCXX: dict[tuple[int, int], int] = {
 }  # fmt: skip
 
 
-def check_binaries(subject: Subject) -> Iterator[Finding]:
+def check_binaries(wheel: InspectedWheel) -> Iterator[Finding]:
     """Every library and program, and the tags against them."""
-    modules = {one.member.name: one for one in subject.modules}
+    modules = {one.member.name: one for one in wheel.modules}
     if modules:
-        yield from _tags(subject, sorted(modules))
+        yield from _tags(wheel, sorted(modules))
     for name, one in modules.items():
         if one.elf:
-            yield from _machine(subject, name, one.elf)
-            yield from _glibc(subject, name, one.elf)
-            yield from _libstdcxx(subject, name, one.elf)
+            yield from _machine(wheel, name, one.elf)
+            yield from _glibc(wheel, name, one.elf)
+            yield from _libstdcxx(wheel, name, one.elf)
             yield from _search_paths(name, one.elf)
         yield from _driver(name, one.elf)
-    expected, platforms = subject.expected.arch, subject.name.platforms if subject.name else ()
+    expected, platforms = wheel.expected.arch, wheel.name.platforms if wheel.name else ()
     found = {cpu for cpu in map(architecture, platforms) if cpu}
     if expected and found and found != {expected}:
         yield error(
@@ -48,22 +48,22 @@ def check_binaries(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _tags(subject: Subject, modules: list[str]) -> Iterator[Finding]:
+def _tags(wheel: InspectedWheel, modules: list[str]) -> Iterator[Finding]:
     shown = modules[0] + (f" and {len(modules) - 1} more" if len(modules) > 1 else "")
-    if subject.name and subject.name.is_pure:
+    if wheel.name and wheel.name.is_pure:
         yield error(
             "platform-any",
             f"the tag says that it installs anywhere, but it holds machine code ({shown})",
             "build it with a platform tag; the build did not know that there are extension modules",
         )
-    if subject.folder and b"root-is-purelib: true" in (subject.info("WHEEL") or b"").lower():
+    if wheel.folder and b"root-is-purelib: true" in (wheel.info("WHEEL") or b"").lower():
         yield warning(
             "purelib", "WHEEL says Root-Is-Purelib: true, but it holds machine code", "mark it as platform specific"
         )
 
 
-def _machine(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
-    wanted = {cpu for cpu in map(architecture, subject.name.platforms) if cpu} if subject.name else set()
+def _machine(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Finding]:
+    wanted = {cpu for cpu in map(architecture, wheel.name.platforms) if cpu} if wheel.name else set()
     if headers.machine != elf.CUDA and wanted and headers.architecture not in wanted:
         yield error(
             "elf-machine",
@@ -73,13 +73,13 @@ def _machine(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
         )
 
 
-def _glibc(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
+def _glibc(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Finding]:
     private = sorted(library for library, version in headers.versions if version == "GLIBC_PRIVATE")
     if private:
         yield error(
             "glibc-private", f"it needs private symbols of {private[0]}", "link against public symbols only", name
         )
-    platforms = subject.name.platforms if subject.name else ()
+    platforms = wheel.name.platforms if wheel.name else ()
     need = headers.glibc
     if need is None:
         return
@@ -93,11 +93,11 @@ def _glibc(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
         yield error("glibc-floor", f"{needs}, but the tag {musl[0]} promises musl", "build it with musl", name)
 
 
-def _libstdcxx(subject: Subject, name: str, headers: Elf) -> Iterator[Finding]:
+def _libstdcxx(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Finding]:
     """Symbols that the tag's oldest systems lack; no more than a warning, as a newer libstdc++ may be loaded before."""
-    platforms = subject.name.platforms if subject.name else ()
+    platforms = wheel.name.platforms if wheel.name else ()
     floors = sorted((floor, platform) for platform in platforms if (floor := glibc_floor(platform)))
-    if not floors or any("libstdc++" in member for member in subject.archive.by_name):  # it brings its own
+    if not floors or any("libstdc++" in member for member in wheel.archive.by_name):  # it brings its own
         return
     floor, platform = floors[0]
     there = [newest for least, newest in _LIBSTDCXX.items() if least <= floor]

@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
 
-from fatwheel.errors import UsageError
 from fatwheel.records.verification import Finding
-from fatwheel.targets import Target, parse_target
-from fatwheel.wheels.checks.subject import Subject, error
+from fatwheel.targets import Target
+from fatwheel.wheels.checks.inspected import InspectedWheel, error
+from fatwheel.wheels.reading.code import Code, code_bytes, declared_code
 from fatwheel.wheels.reading.contents import Contents
 
-Kind = Literal["machine code", "PTX", "code for the linker"]
-Code = tuple[Target, Kind]
 
-_KINDS: dict[str, Kind] = {"sass": "machine code", "ptx": "PTX", "other": "code for the linker"}
-
-
-def wanted_code(targets: Iterable[Target]) -> set[Code]:
-    """What these targets (``9.0a``, ``9.0+PTX``, ``9.0-virtual``) ask for."""
-    wanted: set[Code] = set()
-    for target in targets:
-        plain = Target(target.major, target.minor, target.suffix)
-        wanted |= {(plain, "machine code")} if target.has_sass else set()
-        wanted |= {(plain, "PTX")} if target.has_ptx else set()
-    return wanted
-
-
-def held_code(contents: Iterable[Contents]) -> dict[Code, dict[str, int]]:
-    """Stored bytes of each kind of code, by the module that holds them."""
-    held: dict[Code, dict[str, int]] = {}
-    for one in contents:
-        for entry in one.entries:
-            modules = held.setdefault((entry.target, _KINDS[entry.code]), {})
-            modules[one.member.name] = modules.get(one.member.name, 0) + entry.stored
-    return held
-
-
-def check_code(subject: Subject) -> Iterator[Finding]:
+def check_code(wheel: InspectedWheel) -> Iterator[Finding]:
     """The whole wheel, then module by module as far as the targets of modules are known. Not for placeholders."""
-    expected = subject.expected
-    if subject.placeholder or any(one.fault for one in subject.contents.values()):
+    expected = wheel.expected
+    if wheel.placeholder or any(one.fault for one in wheel.contents.values()):
         return  # what cannot be read can neither be missing nor stray
-    modules = subject.modules
+    modules = wheel.modules
     if expected.targets is not None:
-        yield from _whole(expected.targets, held_code(modules), partial=expected.partial)
+        yield from _whole(expected.targets, code_bytes(modules), partial=expected.partial)
     if expected.modules is not None:
         yield from _modules(expected.modules, modules)
 
 
 def _whole(targets: Iterable[Target], held: Mapping[Code, Mapping[str, int]], *, partial: bool) -> Iterator[Finding]:
-    wanted = wanted_code(targets)
+    wanted = declared_code(targets)
     for target, kind in [] if partial else sorted(wanted - set(held)):
         what = f"no {kind} for {target} in any module"
         yield error("target-missing", what, "see that the build passes the target list on to nvcc")
@@ -82,7 +56,7 @@ def _modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Contents]
             what = "it holds device code, but the build did not report it"
             yield error("module-unexpected", what, "report it, or see why it was built", member)
         elif member in named and expected[named[member]]:
-            yield from _module(member, wanted_code(expected[named[member]]), set(held_code([one])))
+            yield from _module(member, declared_code(expected[named[member]]), set(code_bytes([one])))
 
 
 def _module(member: str, wanted: set[Code], held: set[Code]) -> Iterator[Finding]:
@@ -103,11 +77,3 @@ def match_module(name: str, members: Iterable[str]) -> list[str]:
         if found := [member for member in listed if named[member] == name]:
             return sorted(found)
     return []
-
-
-def parsed(targets: Iterable[str]) -> set[Target] | None:
-    """Targets without regard to how they are spelt; None if one of them is not a target."""
-    try:
-        return set(map(parse_target, targets))
-    except UsageError:
-        return None

@@ -10,7 +10,7 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Target
-from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.formats.wheel_name import WheelName
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Expected:
 
     ``modules`` gives the targets of each library, by member name, file name, or file name without its ending; a library
     without targets has only to be there. ``stamp_files`` are text files inside the wheel that repeat its version or
-    targets; ``stamp`` is the ``fatwheel.json`` that it should hold, whose commit and slice may be any.
+    targets; ``embedded`` is the ``fatwheel.json`` that it should hold, whose commit and slice may be any.
     """
 
     wheel: str | None = None
@@ -30,7 +30,7 @@ class Expected:
     partial: bool = False  # a slice, which need not hold code for every target
     modules: Mapping[str, tuple[Target, ...]] | None = None
     stamp_files: tuple[str, ...] = ()
-    stamp: EmbeddedMetadata | None = None
+    embedded: EmbeddedMetadata | None = None
     sha256: Digest | None = None
 
 
@@ -46,6 +46,6 @@ def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Se
         partial=build is not None and build.slice is not None and any(one.targets for one in build.modules),
         modules={one.name: tuple(one.targets) for one in build.modules} if build and build.modules else None,
         stamp_files=tuple(stamp_files),
-        stamp=EmbeddedMetadata.of(cell),
+        embedded=EmbeddedMetadata.of(cell),
         sha256=build.sha256 if build else None,
     )

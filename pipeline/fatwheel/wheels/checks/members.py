@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fatwheel.records.verification import Finding
-from fatwheel.wheels.checks.subject import Subject, error, warning
+from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.reading.archive import Member
 
 _PACKAGES = {"purelib", "platlib"}  # parts of a .data folder that are installed where the wheel's own packages are
 _SCHEMES = _PACKAGES | {"headers", "scripts", "data"}
 
 
-def check_members(subject: Subject) -> Iterator[Finding]:
+def check_members(wheel: InspectedWheel) -> Iterator[Finding]:
     """Names that lead outside, clash, or do not install; members that do not unpack."""
-    for member in subject.archive.members:
+    for member in wheel.archive.members:
         yield from _name(member)
-    yield from _clashes([member.name for member in subject.archive.members])
-    yield from _data_folders(subject)
-    for one in subject.contents.values():
+    yield from _clashes([member.name for member in wheel.archive.members])
+    yield from _data_folders(wheel)
+    for one in wheel.contents.values():
         if one.fault:
             help = "build the library again" if one.sha256 else "build or fetch the wheel again"
             yield error(one.fault.kind, one.fault.what, help, one.member.name)
@@ -61,19 +61,15 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _data_folders(subject: Subject) -> Iterator[Finding]:
-    beside: dict[str, str] = {name: name for name in subject.archive.by_name}  # by where it is installed
-    for name in sorted(subject.archive.by_name):
+def _data_folders(wheel: InspectedWheel) -> Iterator[Finding]:
+    beside: dict[str, str] = {name: name for name in wheel.archive.by_name}  # by where it is installed
+    for name in sorted(wheel.archive.by_name):
         top, _, rest = name.partition("/")
         if not top.endswith(".data") or not rest:
             continue
-        if (
-            subject.name
-            and top != f"{subject.name.stem}.data"
-            and f"{top.removesuffix('.data')}.dist-info" != subject.folder
-        ):
+        if wheel.name and top != f"{wheel.name.stem}.data" and f"{top.removesuffix('.data')}.dist-info" != wheel.folder:
             yield warning(
-                "member-name", f"'{top}' is not this wheel's data folder", f"call it {subject.name.stem}.data", name
+                "member-name", f"'{top}' is not this wheel's data folder", f"call it {wheel.name.stem}.data", name
             )
         if (scheme := rest.split("/")[0]) not in _SCHEMES or rest == scheme:
             yield error(

@@ -1,130 +1,126 @@
-"""What a wheel says of itself besides METADATA: fatwheel.json, and files that repeat the version or the targets."""
+"""Check the embedded metadata of a wheel, and the files that repeat its version or targets."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from fatwheel.errors import UsageError
 from fatwheel.records.embedded import EmbeddedMetadata
-from fatwheel.records.files import STAMP
+from fatwheel.records.files import EMBEDDED
 from fatwheel.records.verification import Finding
-from fatwheel.targets import Capability, Target
-from fatwheel.wheels.checks.code import Code, held_code, parsed, wanted_code
-from fatwheel.wheels.checks.subject import Subject, error, text_of
-from fatwheel.wheels.formats.names import architecture, version_of
+from fatwheel.targets import Capability, Target, dotted, parse_target
+from fatwheel.wheels.checks.inspected import InspectedWheel, error, read_text
+from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, VERSION_ASSIGNED
+from fatwheel.wheels.formats.wheel_name import architecture, version_of
+from fatwheel.wheels.reading.code import Code, code_bytes, declared_code
 
-_REMEDY = "let fatwheel write it, and build again"
-
-# An assignment as Python, JSON, YAML or TOML write it: a key, then one string or a list of strings.
-# A version with another word before it (cuda_version, Metadata-Version) is of something else.
-_IS = r"""["']?\s*(?::\s*[A-Za-z][\w\[\], .|]*=|[:=])\s*"""  # also with a type: `version: str = "1.0"`
-_OWN = r"(?<![\w-])(?:__version__|(?:full_|package_|pkg_)?version)"
-VERSION_SAID = re.compile(rf"""(?i){_OWN}{_IS}["']?([0-9][^"'\s,;]*)""")
-TARGETS_SAID = re.compile(rf"""(?i)(?:targets|arch_list|archs|sms){_IS}(\[[^\]]*\]|\([^)]*\)|["'][^"'\n]*["'])""")
+_HELP = "let fatwheel write fatwheel.json, and build again"
+_TOKEN = re.compile(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?")
 
 
-def check_stamp(subject: Subject) -> Iterator[Finding]:
-    """fatwheel.json against METADATA, the tags, the machine code and the cell."""
-    member = f"{subject.folder}/{STAMP}"
-    stamp = subject.stamp
-    if stamp is None:
-        if subject.folder and member in subject.archive.by_name and not subject.contents[member].fault:
-            yield error("stamp-unreadable", "fatwheel.json is not a stamp of fatwheel's", _REMEDY, member)
-        elif subject.folder and subject.expected.stamp:
-            yield error("stamp-cell", "there is no fatwheel.json", "let fatwheel pack the wheel, or stamp it", member)
+def check_embedded(wheel: InspectedWheel) -> Iterator[Finding]:
+    """Compare fatwheel.json with METADATA, the tags, the machine code and the cell."""
+    member = f"{wheel.folder}/{EMBEDDED}"
+    embedded = wheel.embedded
+    if embedded is None:
+        if wheel.folder and member in wheel.archive.by_name and not wheel.contents[member].fault:
+            yield error("stamp-unreadable", "invalid fatwheel.json", _HELP, member)
+        elif wheel.folder and wheel.expected.embedded:
+            yield error("stamp-cell", "fatwheel.json not found", "build the wheel with fatwheel", member)
         return
-    name = subject.metadata["Name"] if subject.metadata else None
-    if name and canonicalize_name(stamp.distribution) != canonicalize_name(name):
-        yield error("stamp-version", f"it says {stamp.distribution}, METADATA says {name}", _REMEDY, member)
-    if subject.version is not None and version_of(stamp.version) != subject.version:
-        yield error("stamp-version", f"it says {stamp.version}, METADATA says {subject.version}", _REMEDY, member)
-    found = {cpu for cpu in map(architecture, subject.name.platforms) if cpu} if subject.name else set()
-    if stamp.arch and found and found != {stamp.arch}:
-        yield error("stamp-arch", f"it says {stamp.arch}, the tags {', '.join(sorted(found))}", _REMEDY, member)
-    yield from _targets(subject, stamp, member)
-    yield from _cell(subject.expected.stamp, stamp, member)
+    name = wheel.metadata["Name"] if wheel.metadata else None
+    if name and canonicalize_name(embedded.distribution) != canonicalize_name(name):
+        what = f"the distribution is {embedded.distribution}, but in METADATA it is {name}"
+        yield error("stamp-version", what, _HELP, member)
+    if wheel.version is not None and version_of(embedded.version) != wheel.version:
+        what = f"the version is {embedded.version}, but in METADATA it is {wheel.version}"
+        yield error("stamp-version", what, _HELP, member)
+    tagged = {cpu for cpu in map(architecture, wheel.name.platforms) if cpu} if wheel.name else set()
+    if embedded.arch and tagged and tagged != {embedded.arch}:
+        what = f"the CPU architecture is {embedded.arch}, but the tags are for {', '.join(sorted(tagged))}"
+        yield error("stamp-arch", what, _HELP, member)
+    yield from _check_targets(wheel, embedded, member)
+    yield from _compare_with_cell(wheel.expected.embedded, embedded, member)
 
 
-def _targets(subject: Subject, stamp: EmbeddedMetadata, member: str) -> Iterator[Finding]:
-    modules = subject.modules
-    if stamp.placeholder and modules:
-        what = f"it says that this is a placeholder, but there is machine code ({modules[0].member.name})"
-        yield error("stamp-targets", what, _REMEDY, member)
-    if not modules or any(one.fault for one in subject.contents.values()):
+def _check_targets(wheel: InspectedWheel, embedded: EmbeddedMetadata, member: str) -> Iterator[Finding]:
+    modules = wheel.modules
+    if embedded.placeholder and modules:
+        what = f"the wheel is marked as a placeholder, but {modules[0].member.name} contains machine code"
+        yield error("stamp-targets", what, _HELP, member)
+    if not modules or any(one.fault for one in wheel.contents.values()):
         return
-    held, wanted = set(held_code(modules)), wanted_code(stamp.targets)
-    absent: set[Code] = wanted - held if stamp.slice is None else set()  # a slice need not hold all
-    if subject.expected.targets is None or set(subject.expected.targets) != set(stamp.targets):
-        for what, codes in (("but there is none", absent), ("which it does not say", held - wanted)):
+    found, declared = set(code_bytes(modules)), declared_code(embedded.targets)
+    missing: set[Code] = declared - found if embedded.slice is None else set()  # a partial wheel may lack targets
+    if wheel.expected.targets is None or set(wheel.expected.targets) != set(embedded.targets):
+        for codes, what in (
+            (missing, "the wheel contains no {}, which fatwheel.json declares"),
+            (found - declared, "the wheel contains {}, which fatwheel.json does not declare"),
+        ):
             if codes:
-                shown = ", ".join(map(_shown, sorted(codes)))
-                start = "it says" if codes <= wanted else "the wheel holds"
-                yield error(
-                    "stamp-targets", f"{start} {shown}, {what}", "build it for the targets it is stamped with", member
-                )
+                listed = ", ".join(f"{kind} for {target}" for target, kind in sorted(codes))
+                yield error("stamp-targets", what.format(listed), "build the wheel for its declared targets", member)
 
 
-def _shown(code: Code) -> str:
-    return f"{code[1]} for {code[0]}"
-
-
-def _cell(wanted: EmbeddedMetadata | None, stamp: EmbeddedMetadata, member: str) -> Iterator[Finding]:
-    if wanted is None:
+def _compare_with_cell(expected: EmbeddedMetadata | None, found: EmbeddedMetadata, member: str) -> Iterator[Finding]:
+    if expected is None:
         return
-    here, there = stamp.model_dump(), wanted.model_dump()
+    here, there = found.model_dump(), expected.model_dump()
     for key in ("cuda", "toolkit", "arch", "family", "targets", "covers"):
         if here[key] != there[key]:
-            yield error(
-                "stamp-cell", f"{key} is {_said(here[key])}, the cell says {_said(there[key])}", _REMEDY, member
-            )
+            what = f"{key} is {_to_text(here[key])}, but in the cell it is {_to_text(there[key])}"
+            yield error("stamp-cell", what, _HELP, member)
 
 
-def _said(value: list[Target] | list[Capability] | str | None) -> str:
-    return " ".join(map(str, value)) or "empty" if isinstance(value, list) else str(value)
+def _to_text(value: list[Target] | list[Capability] | str | None) -> str:
+    return dotted(value) or "empty" if isinstance(value, list) else str(value)
 
 
-def check_stamp_files(subject: Subject) -> Iterator[Finding]:
-    """Files that a declaration says repeat the version or the targets."""
-    for pattern in subject.expected.stamp_files:
-        members = [name for name in subject.archive.by_name if fnmatch.fnmatchcase(name, pattern)]
+def check_stamp_files(wheel: InspectedWheel) -> Iterator[Finding]:
+    """Compare the files that repeat the version or the targets (``stamp`` in matrix.yaml) with the wheel."""
+    for pattern in wheel.expected.stamp_files:
+        members = [name for name in wheel.archive.by_name if fnmatch.fnmatchcase(name, pattern)]
         if not members:
-            yield error(
-                "stamp-stale", "there is no such file", "have the build write it, or take it off `stamp`", pattern
-            )
+            help = "have the build write it, or remove it from `stamp`"
+            yield error("stamp-stale", "file not found in the wheel", help, pattern)
         for member in sorted(members):
-            yield from _file(subject, member)
+            yield from _check_file(wheel, member)
 
 
-def _file(subject: Subject, member: str) -> Iterator[Finding]:
-    data = text_of(subject.archive, member)
+def _check_file(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
+    data = read_text(wheel.archive, member)
     if data is None:
         return
     text = data.decode("utf-8", "replace")
-    wanted = Version(subject.expected.version) if subject.expected.version else subject.version
+    expected = Version(wheel.expected.version) if wheel.expected.version else wheel.version
     bare = version_of(text.strip())
-    versions = [bare] if bare is not None else [v for v in map(version_of, VERSION_SAID.findall(text)) if v is not None]
-    listed = [
-        set(re.findall(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?", found))
-        for found in TARGETS_SAID.findall(text)
-    ]
-    if not versions and not listed:
-        what = "neither a version nor a list of targets can be read in it"
-        yield error("stamp-stale", what, 'write version = "..." or targets = [...] in it', member)
+    found = [bare] if bare is not None else map(version_of, VERSION_ASSIGNED.findall(text))
+    versions = [version for version in found if version is not None]
+    lists = [set(_TOKEN.findall(listed)) for listed in TARGETS_ASSIGNED.findall(text)]
+    help = "have each build write this file"
+    if not versions and not lists:
+        what = "it contains neither a version nor a list of targets"
+        yield error("stamp-stale", what, 'write version = "..." or targets = [...] into it', member)
     for version in versions:
-        if wanted is not None and version != wanted:
-            yield error(
-                "stamp-stale",
-                f"it says version {version}, the wheel is {wanted}",
-                "write it anew for each build",
-                member,
-            )
-    targets = None if subject.expected.targets is None else set(subject.expected.targets)
-    for tokens in listed:
-        if targets is not None and tokens and parsed(tokens) != targets:
-            asked = " ".join(map(str, sorted(targets)))
-            what = f"it says targets {' '.join(sorted(tokens))}, the wheel is for {asked}"
-            yield error("stamp-stale", what, "write it anew for each build", member)
+        if expected is not None and version != expected:
+            what = f"the version in it is {version}, but that of the wheel is {expected}"
+            yield error("stamp-stale", what, help, member)
+    targets = None if wheel.expected.targets is None else set(wheel.expected.targets)
+    for tokens in lists:
+        if targets is not None and tokens and _parse_targets(tokens) != targets:
+            declared = dotted(sorted(targets))
+            what = f"the targets in it are {' '.join(sorted(tokens))}, but those of the wheel are {declared}"
+            yield error("stamp-stale", what, help, member)
+
+
+def _parse_targets(tokens: Iterable[str]) -> set[Target] | None:
+    """Targets in any format; None if one of them is invalid."""
+    try:
+        return set(map(parse_target, tokens))
+    except UsageError:
+        return None

@@ -6,7 +6,7 @@ import re
 import struct
 from dataclasses import dataclass
 
-from fatwheel.wheels.io.sources import Malformed, Source
+from fatwheel.wheels.io.byte_sources import Malformed, Source
 
 MAGIC = b"\x7fELF"
 CUDA = 190  # e_machine of a cubin (EM_CUDA)

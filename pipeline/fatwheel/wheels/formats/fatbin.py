@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from fatwheel.targets import Suffix, Target
 from fatwheel.wheels.formats.elf import Elf
-from fatwheel.wheels.io.sources import BLOCK, Malformed, Source
+from fatwheel.wheels.io.byte_sources import BLOCK, Malformed, Source
 
 Code = Literal["sass", "ptx", "other"]
 Compression = Literal["none", "lz4", "zstd", "unknown"]

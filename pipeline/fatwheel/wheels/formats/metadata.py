@@ -1,7 +1,8 @@
-"""METADATA and WHEEL: the texts that say what a wheel is, written and read."""
+"""METADATA and WHEEL: write, read and edit the headers that identify a wheel."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from email.message import Message
 from email.parser import Parser
@@ -11,7 +12,7 @@ from packaging.metadata import InvalidMetadata, Metadata
 
 from fatwheel import __version__
 from fatwheel.errors import UsageError
-from fatwheel.wheels.formats.names import WheelName, expanded
+from fatwheel.wheels.formats.wheel_name import WheelName, expanded
 
 VERSION = "2.4"  # of the metadata: the first with License-Expression and License-File
 GENERATOR = f"fatwheel {__version__}"
@@ -44,9 +45,12 @@ _ONE = {
     "Requires-Python",
     "Summary",
 }
-_SPELT = {field.lower(): field for field in _OWN | _MANY | _ONE}
+_SPELLING = {field.lower(): field for field in _OWN | _MANY | _ONE}
+
+_HEADER = re.compile(rb"([\x21-\x39\x3b-\x7e]*):")  # what `email` takes for the start of a header
 
 Fields = Mapping[str, str | Sequence[str]]
+"""Core metadata by field name."""
 
 
 def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses: Sequence[str] = ()) -> bytes:
@@ -58,7 +62,7 @@ def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses:
     wrong: list[str] = []
     description = ""
     for key, value in fields.items():
-        field = _SPELT.get(key.lower().replace("_", "-"), "")
+        field = _SPELLING.get(key.lower().replace("_", "-"), "")
         values = [value] if isinstance(value, str) else list(value)
         if field in _OWN or not field:
             wrong.append(f"{key} ({'written by fatwheel itself' if field else 'no such field'})")
@@ -103,3 +107,48 @@ def write_wheel_file(name: WheelName) -> bytes:
 def read_headers(data: bytes) -> Message:
     """METADATA or WHEEL as headers and a body, both UTF-8, which plain e-mail headers are not."""
     return Parser(policy=compat32).parsestr(data.decode("utf-8", "surrogateescape"))
+
+
+def edit_headers(data: bytes, changes: Mapping[str, Sequence[str]]) -> bytes:
+    """METADATA or WHEEL with other values of some headers, one header for each value.
+
+    New headers replace the first one of that name, or follow the last header. Line endings, folded headers, the body
+    and every other byte stay as they are; so does a header that has the values already.
+    """
+    headers: list[tuple[bytes, bytes]] = []  # name in lower case; lines, with those of a folded value
+    length = 0
+    for line in data.splitlines(keepends=True):
+        if headers and line[:1] in (b" ", b"\t"):
+            headers[-1] = headers[-1][0], headers[-1][1] + line
+        elif match := _HEADER.match(line):
+            headers.append((match[1].lower(), line))
+        else:
+            break
+        length += len(line)
+    end = (_line_end(headers[0][1]) if headers else b"") or b"\n"
+    for field, values in changes.items():
+        key, encoded = field.lower().encode(), [value.encode("utf-8", "surrogateescape") for value in values]
+        found = [at for at, (name, _) in enumerate(headers) if name == key]
+        if [_value(headers[at][1]) for at in found] == encoded:
+            continue
+        place = found[0] if found else len(headers)
+        spelling = headers[place][1].partition(b":")[0] if found else field.encode()
+        headers = [header for at, header in enumerate(headers) if at not in found]
+        if place == len(headers) > 0 and not _line_end(headers[-1][1]):
+            headers[-1] = headers[-1][0], headers[-1][1] + end
+        headers[place:place] = [(key, spelling + b": " + value + end) for value in encoded]
+    return b"".join(lines for _, lines in headers) + data[length:]
+
+
+def _line_end(lines: bytes) -> bytes:
+    return lines[len(lines.rstrip(b"\r\n")) :]
+
+
+def _value(lines: bytes) -> bytes:
+    return b" ".join(lines.partition(b":")[2].split())
+
+
+def set_tags(data: bytes, name: WheelName) -> bytes:
+    """WHEEL with the tags of this file name."""
+    pure = "true" if name.is_pure else "false"
+    return edit_headers(data, {"Root-Is-Purelib": [pure], "Tag": expanded(name.tag_text)})

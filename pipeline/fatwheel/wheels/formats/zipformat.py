@@ -1,4 +1,4 @@
-"""The zip format, as far as a wheel needs it when it is written: headers as bytes."""
+"""The zip format, as far as writing a wheel needs it: headers as bytes."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from fatwheel.errors import UsageError
 
 STORED, DEFLATED = 0, 8
 
-_FULL = 0xFFFFFFFF  # in a field of 32 bits: look in the zip64 extra field
-# Bytes. A header is written before the compressed size is known, and deflate may lengthen what it cannot shorten.
+_FULL = 0xFFFFFFFF  # in a 32-bit field: the value is in the zip64 extra field
+# Bytes. A header is written before the compressed size is known, and deflate may lengthen incompressible data.
 _ZIP64_FROM = _FULL - (32 << 20)
-_EPOCH = 315_532_800  # 1980-01-01, where zip dates begin
-_LAST = 4_354_819_198  # 2107-12-31 23:59:58, where they end
+_EPOCH = 315_532_800  # 1980-01-01, the first zip date
+_LAST = 4_354_819_198  # 2107-12-31 23:59:58, the last one
 
 
 @dataclass(frozen=True)
-class When:
-    """A date and time as zip writes it: two 16-bit numbers, to 2 seconds, UTC by custom."""
+class ZipDate:
+    """A date and time in the zip format: two 16-bit numbers, with a resolution of 2 seconds, in UTC here."""
 
     date: int
     time: int
 
 
-def when(environment: Mapping[str, str] = os.environ) -> When:
-    """The date of every member: ``SOURCE_DATE_EPOCH`` (seconds), else 1980-01-01. Raises `UsageError` for no number."""
+def member_date(environment: Mapping[str, str] = os.environ) -> ZipDate:
+    """The date of every member: ``SOURCE_DATE_EPOCH`` (seconds), else 1980-01-01. Raises `UsageError` if invalid."""
     text = environment.get("SOURCE_DATE_EPOCH") or str(_EPOCH)
     if not re.fullmatch(r"\s*[0-9]{1,99}\s*", text):
-        raise UsageError(f"SOURCE_DATE_EPOCH is '{text}', which is no number of seconds", help="unset it or mend it")
+        raise UsageError(f"invalid SOURCE_DATE_EPOCH '{text}'", help="set it to a number of seconds, or unset it")
     year, month, day, hour, minute, second, *_ = time.gmtime(min(max(int(text), _EPOCH), _LAST))
-    return When((year - 1980) << 9 | month << 5 | day, hour << 11 | minute << 5 | second // 2)
+    return ZipDate((year - 1980) << 9 | month << 5 | day, hour << 11 | minute << 5 | second // 2)
 
 
 @dataclass(frozen=True)
-class Row:
-    """A member that was written, as the archive's directory lists it. Sizes in bytes."""
+class DirectoryEntry:
+    """A member as the archive's directory lists it. Sizes in bytes."""
 
     name: str
     size: int
@@ -52,15 +52,15 @@ class Row:
 
     @property
     def is_large(self) -> bool:
-        """Whether its sizes take 64 bits."""
+        """Whether its sizes need 64 bits."""
         return self.size >= _ZIP64_FROM or self.stored >= _FULL
 
     @property
     def _flags(self) -> int:
         return 0 if self.name.isascii() else 0x800
 
-    def local_header(self, date: When) -> bytes:
-        """What stands before its data."""
+    def local_header(self, date: ZipDate) -> bytes:
+        """The header before its data."""
         name = self.name.encode()
         extra = struct.pack("<HHQQ", 1, 16, self.size, self.stored) if self.is_large else b""
         size, stored = (_FULL, _FULL) if self.is_large else (self.size, self.stored)
@@ -83,8 +83,8 @@ class Row:
             + extra
         )
 
-    def directory_entry(self, date: When) -> bytes:
-        """What the archive's directory holds of it."""
+    def directory_header(self, date: ZipDate) -> bytes:
+        """Its entry in the archive's directory."""
         name = self.name.encode()
         wide: list[int] = [self.size, self.stored] if self.is_large else []
         if far := self.offset >= _FULL:
@@ -96,7 +96,7 @@ class Row:
                 "<4sBBHHHHHIIIHHHHHII",
                 b"PK\1\2",
                 45 if wide else 20,
-                3,  # made on Unix, so that the mode counts
+                3,  # made on Unix, so that the mode is used
                 45 if wide else 20,
                 self._flags,
                 self.method,
@@ -118,13 +118,13 @@ class Row:
         )
 
 
-def directory(rows: Sequence[Row], offset: int, date: When) -> bytes:
-    """The end of an archive, which begins at ``offset``: an entry for each row, and where they are."""
-    entries = b"".join(row.directory_entry(date) for row in rows)
-    count, size = len(rows), len(entries)
+def directory(entries: Sequence[DirectoryEntry], offset: int, date: ZipDate) -> bytes:
+    """The end of an archive: the directory of ``entries``, to be written at ``offset``."""
+    headers = b"".join(entry.directory_header(date) for entry in entries)
+    count, size = len(entries), len(headers)
     wide = b""
     if count >= 0xFFFF or size >= _FULL or offset >= _FULL:
         wide = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, offset)
         wide += struct.pack("<4sIQI", b"PK\6\7", 0, offset + size, 1)
     numbers = min(count, 0xFFFF), min(count, 0xFFFF), min(size, _FULL), min(offset, _FULL)
-    return entries + wide + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, *numbers, 0)
+    return headers + wide + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, *numbers, 0)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from fatwheel.errors import UsageError
-from fatwheel.wheels.io.sources import Malformed
+from fatwheel.wheels.io.byte_sources import Malformed
 
 try:
     import deflate as libdeflate

@@ -1,9 +1,9 @@
-"""Thinning: entries leave the fat binaries of a file, and the others keep their bytes.
+"""Remove entries from the fat binaries of a file, without changing the bytes of the others.
 
-A container keeps its place, since the host code of the file points at it; what is kept moves to its front, its header
-says the new length, and zeros fill the rest, which deflate to next to nothing. Nothing outside the containers changes,
-so the file stays the same size and every offset in it stays right. On an H200 such libraries load and compute as
-before, and one left without a fitting entry answers with error 209 (no kernel image).
+A container keeps its place, because the host code of the file points at it. The remaining entries move to its front,
+its header gets the new length, and zeros fill the rest, which compress to almost nothing. Nothing outside the
+containers changes, so the size of the file and every offset in it stay valid. On an H200, such libraries load and
+compute as before, and one without a matching entry fails with error 209 (no kernel image).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LENGTH_AT = 8  # in a container's header, after magic, version and header size
 _HEADER_SIZE_AT = struct.Struct("<6xH")
 
 
-def thin(data: bytearray, containers: Iterable[Container], keep: Callable[[Entry], bool]) -> None:
-    """Take the entries that ``keep`` refuses out of ``data``, the bytes that ``containers`` were read from.
+def filter_entries(data: bytearray, containers: Iterable[Container], keep: Callable[[Entry], bool]) -> None:
+    """Remove entries for which ``keep`` is false from ``data``, the bytes that ``containers`` were read from.
 
-    A container of which everything is kept is not touched.
+    A container whose entries are all kept is not changed.
     """
     for container in containers:
         kept = [entry for entry in container.entries if keep(entry)]

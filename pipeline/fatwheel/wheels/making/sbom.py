@@ -1,6 +1,7 @@
-"""The software bill of materials in a wheel (PEP 770): CycloneDX, of what its metadata, libraries and stamp say.
+"""The software bill of materials (SBOM) of a wheel, in CycloneDX (PEP 770).
 
-It has no date and no random number: the same wheel gives the same bytes.
+It lists the libraries in the wheel with their digests and device code, the requirements, the system libraries and the
+toolkit. It contains no date and no random number: the same wheel gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from fatwheel import __version__
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.targets import dotted
 from fatwheel.wheels.formats.metadata import read_headers
-from fatwheel.wheels.formats.names import WheelName
+from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.making.writer import Late, of_bytes
 from fatwheel.wheels.reading.contents import Contents
 from fatwheel.wheels.reading.inventory import sums
 
 FILE = "sboms/fatwheel.cdx.json"
-"""Where it stands in the dist-info folder."""
+"""Its path in the dist-info folder."""
 _SPECIFICATION = "1.6"
-_VENDORED = re.compile(r"(?:^|/)[^/]+\.libs/")  # where auditwheel puts the libraries that it takes along
-_HASHED = re.compile(r"-[0-9a-f]{8}(?=\.so)")  # what it puts into their names
+_VENDORED = re.compile(r"(?:^|/)[^/]+\.libs/")  # where auditwheel puts the libraries that it bundles
+_HASHED = re.compile(r"-[0-9a-f]{8}(?=\.so)")  # what auditwheel adds to their names
 
-_Part = dict[str, Any]
+_Component = dict[str, Any]
 
 
 def bill_item(
-    name: WheelName, folder: str, metadata: bytes, modules: Mapping[str, Contents], stamp: EmbeddedMetadata | None
+    name: WheelName, folder: str, metadata: bytes, modules: Mapping[str, Contents], embedded: EmbeddedMetadata | None
 ) -> Late:
-    """The bill as a member of the dist-info ``folder``, made when the digests of all others are known."""
-    return lambda digests: [of_bytes(f"{folder}/{FILE}", bill(name, read_headers(metadata), modules, digests, stamp))]
+    """The bill as a member of the dist-info ``folder``, made once the digests of all other members are known."""
+    return lambda digests: of_bytes(f"{folder}/{FILE}", bill(name, read_headers(metadata), modules, digests, embedded))
 
 
 def bill(
@@ -46,15 +47,15 @@ def bill(
     metadata: Message,
     modules: Mapping[str, Contents],
     digests: Mapping[str, bytes],
-    stamp: EmbeddedMetadata | None,
+    embedded: EmbeddedMetadata | None,
 ) -> bytes:
-    """The bill as JSON. ``modules`` and ``digests`` (SHA-256) go by the names that members have in this wheel."""
-    root = _root(name, metadata, stamp)
+    """The bill as JSON. ``modules`` and ``digests`` (SHA-256) are by the member names of this wheel."""
+    root = _root(name, metadata, embedded)
     parts = [_module(member, modules[member], digests[member]) for member in sorted(modules)]
     parts += [_requirement(text) for text in sorted(set(map(str, metadata.get_all("Requires-Dist", []))))]
-    parts += [_system(soname) for soname in _needed_elsewhere(list(modules.values()))]
-    if stamp is not None and stamp.toolkit:
-        parts.append(_toolkit(stamp.toolkit))
+    parts += [_system_library(soname) for soname in _find_needed_elsewhere(list(modules.values()))]
+    if embedded is not None and embedded.toolkit:
+        parts.append(_toolkit(embedded.toolkit))
     body = {"root": root, "parts": parts}
     identity = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
     document = {
@@ -76,9 +77,9 @@ def bill(
     return (json.dumps(document, indent=2) + "\n").encode()
 
 
-def _root(name: WheelName, metadata: Message, stamp: EmbeddedMetadata | None) -> _Part:
+def _root(name: WheelName, metadata: Message, embedded: EmbeddedMetadata | None) -> _Component:
     purl = f"pkg:pypi/{name.distribution}@{quote(str(name.version), safe='')}?file_name={quote(name.text, safe='')}"
-    part: _Part = {
+    part: _Component = {
         "type": "library",
         "bom-ref": purl,
         "name": str(metadata["Name"] or name.distribution),
@@ -89,17 +90,17 @@ def _root(name: WheelName, metadata: Message, stamp: EmbeddedMetadata | None) ->
         part["description"] = str(metadata["Summary"])
     if metadata["License-Expression"]:
         part["licenses"] = [{"expression": str(metadata["License-Expression"])}]
-    if stamp is not None:
-        said = {
-            "cuda": stamp.cuda, "arch": stamp.arch, "family": stamp.family, "targets": dotted(stamp.targets),
-            "covers": dotted(stamp.covers), "commit": stamp.commit,
+    if embedded is not None:
+        values = {
+            "cuda": embedded.cuda, "arch": embedded.arch, "family": embedded.family,
+            "targets": dotted(embedded.targets), "covers": dotted(embedded.covers), "commit": embedded.commit,
         }  # fmt: skip
-        part["properties"] = _properties({key: value for key, value in said.items() if value})
+        part["properties"] = _properties({key: value for key, value in values.items() if value})
     return part
 
 
-def _module(member: str, one: Contents, sha256: bytes) -> _Part:
-    """A library in the wheel: somebody else's where a repair tool put it, else the project's own."""
+def _module(member: str, one: Contents, sha256: bytes) -> _Component:
+    """A library in the wheel: a third party's if a repair tool bundled it, else the project's own."""
     vendored = bool(_VENDORED.search(member))
     file = member.rpartition("/")[2]
     return {
@@ -119,38 +120,40 @@ def _module(member: str, one: Contents, sha256: bytes) -> _Part:
     }
 
 
-def _requirement(text: str) -> _Part:
+def _requirement(text: str) -> _Component:
     try:
-        wanted = Requirement(text)
+        requirement = Requirement(text)
     except InvalidRequirement:
         return {"type": "library", "bom-ref": f"requirement:{text}", "name": text}
-    part: _Part = {"type": "library", "bom-ref": f"requirement:{text}", "name": wanted.name}
-    exact = [one.version for one in wanted.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
-    purl = f"pkg:pypi/{canonicalize_name(wanted.name)}"
+    part: _Component = {"type": "library", "bom-ref": f"requirement:{text}", "name": requirement.name}
+    exact = [
+        one.version for one in requirement.specifier if one.operator in ("==", "===") and not one.version.endswith("*")
+    ]
+    purl = f"pkg:pypi/{canonicalize_name(requirement.name)}"
     if len(exact) == 1:
         part["version"] = exact[0]
         purl += f"@{quote(exact[0], safe='')}"
-    if wanted.marker and "extra" in str(wanted.marker):
+    if requirement.marker and "extra" in str(requirement.marker):
         part["scope"] = "optional"
     return part | {"purl": purl, "properties": _properties({"requirement": text})}
 
 
-def _needed_elsewhere(modules: Sequence[Contents]) -> list[str]:
-    """Libraries that the loader must find outside of the wheel."""
+def _find_needed_elsewhere(modules: Sequence[Contents]) -> list[str]:
+    """Libraries that the loader must find outside the wheel."""
     here = {one.member.name.rpartition("/")[2] for one in modules} | {
         one.elf.soname for one in modules if one.elf and one.elf.soname
     }
     return sorted({soname for one in modules if one.elf for soname in one.elf.needed} - here)
 
 
-def _system(soname: str) -> _Part:
+def _system_library(soname: str) -> _Component:
     return {
         "type": "library", "bom-ref": f"soname:{soname}", "name": soname,
-        "properties": _properties({"found": "outside of the wheel, by the loader"}),
+        "properties": _properties({"found": "outside the wheel, by the loader"}),
     }  # fmt: skip
 
 
-def _toolkit(release: str) -> _Part:
+def _toolkit(release: str) -> _Component:
     return {
         "type": "framework", "bom-ref": f"cuda-toolkit:{release}", "name": "cuda-toolkit", "version": release,
         "supplier": {"name": "NVIDIA"}, "properties": _properties({"found": "compiled with it"}),

@@ -1,4 +1,4 @@
-"""Shims: a wheel of metadata alone, which requires its providers exactly and has an extra for each target."""
+"""Shims: metadata-only wheels that pin their provider wheels exactly, with an extra for each target."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from typing import Literal
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from pydantic import ValidationError
 
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.embedded import EmbeddedMetadata
-from fatwheel.records.files import STAMP
 from fatwheel.records.shim_requirements import Provider, behind, requirements
 from fatwheel.wheels.formats.metadata import Fields, read_headers
-from fatwheel.wheels.formats.names import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, architecture
 from fatwheel.wheels.making.pack import pack
 from fatwheel.wheels.reading.archive import Archive
+from fatwheel.wheels.reading.read_embedded import read_embedded
 
 _SHARED = ("License-Expression", "Requires-Python", "Author", "Author-email", "Project-URL")
 _TARGET = re.compile(r"sm[0-9]{2,3}[af]?")
@@ -36,93 +35,90 @@ def write_shim(
     summary: str = "",
     tags: str = "py3-none-any",
 ) -> tuple[Path, dict[str, str]]:
-    """Write the shim ``name`` of these providers' wheels; its path, and what each extra requires.
+    """Write the shim ``name`` for these provider wheels. Return its path, and the requirement of each extra.
 
-    ``plain`` says what an install without an extra brings: all providers, or none. The version is theirs, and so is
-    the metadata that they agree on. Raises `UsageError`, naming all, for wheels that no shim can require together.
+    ``plain`` is what an install without an extra requires: all providers, or none. The shim takes its version from the
+    providers, and the metadata that they have in common. Raises `UsageError` with every reason why one shim cannot
+    require them all, `VerificationError` for a provider that cannot be read.
     """
-    seen = [_read(wheel) for wheel in wheels]
+    seen = [_read_provider(wheel) for wheel in wheels]
     _check(seen, name, together=plain == "all")
-    wanted = requirements([one.provider for one in seen])
-    stamps = [one.stamp for one in seen if one.stamp]
+    extras = requirements([one.provider for one in seen])
+    found = [one.embedded for one in seen if one.embedded]
     version = seen[0].provider.version
-    stamp = None
-    if len(stamps) == len(seen):
-        stamp = EmbeddedMetadata(
-            distribution=name, version=version, cuda=_same(s.cuda for s in stamps), arch=None, family=None,
-            toolkit=_same(s.toolkit for s in stamps), targets=[], covers=[], commit=_same(s.commit for s in stamps),
+    embedded = None
+    if len(found) == len(seen):
+        embedded = EmbeddedMetadata(
+            distribution=name, version=version, cuda=_common(one.cuda for one in found), arch=None, family=None,
+            toolkit=_common(one.toolkit for one in found), targets=[], covers=[],
+            commit=_common(one.commit for one in found),
         )  # fmt: skip
-    metadata = _agreed([one.metadata for one in seen]) | {
+    metadata = _find_common_fields([one.metadata for one in seen]) | {
         "Summary": summary,
-        "Requires-Dist": [*(wanted.values() if plain == "all" else ()), *(behind(e, r) for e, r in wanted.items())],
-        "Provides-Extra": list(wanted),
+        "Requires-Dist": [*(extras.values() if plain == "all" else ()), *(behind(e, r) for e, r in extras.items())],
+        "Provides-Extra": list(extras),
     }
     fields: Fields = {field: value for field, value in metadata.items() if value}
     with TemporaryDirectory() as nothing:
         path = pack(
-            Path(nothing), out_dir, distribution=name, version=version, tags=tags, metadata=fields, stamp=stamp,
+            Path(nothing), out_dir, distribution=name, version=version, tags=tags, metadata=fields, embedded=embedded,
             empty=True,
         )  # fmt: skip
-    return path, wanted
+    return path, extras
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ReadProvider:
     wheel: str
     provider: Provider
-    stamp: EmbeddedMetadata | None
+    embedded: EmbeddedMetadata | None
     metadata: Message
-    files: dict[str, tuple[int, int]]  # outside of its dist-info: checksum and size
+    files: dict[str, tuple[int, int]]  # checksum (CRC-32) and size in bytes, without the dist-info folder
 
 
-def _read(wheel: Path) -> _Seen:
+def _read_provider(wheel: Path) -> _ReadProvider:
     name = WheelName.parse(wheel.name)
     with Archive.open(wheel) as archive:
         text = archive.by_name.get(f"{archive.dist_info}/METADATA")
         if text is None:
-            raise VerificationError("it has no METADATA", where=wheel.name, help="build it again")
+            raise VerificationError("METADATA not found in the wheel", where=wheel.name, help="build it again")
         metadata = read_headers(archive.read(text))
         info = f"{archive.dist_info}/"
         files = {n: (m.crc, m.size) for n, m in archive.by_name.items() if not n.startswith(info)}
-        member = archive.by_name.get(f"{archive.dist_info}/{STAMP}")
-        try:
-            stamp = EmbeddedMetadata.model_validate_json(archive.read(member)) if member else None
-        except ValidationError:
-            raise UsageError("its fatwheel.json is none of fatwheel's", where=wheel.name) from None
-    said = stamp.family if stamp and stamp.family else name.distribution.rpartition("-")[2]
-    if not _TARGET.fullmatch(said):
+        embedded = read_embedded(archive, invalid="raise")
+    extra = embedded.family if embedded and embedded.family else name.distribution.rpartition("-")[2]
+    if not _TARGET.fullmatch(extra):
         raise UsageError(
-            "nothing says which target it is for", where=wheel.name,
-            help="name its distribution like mykernels-sm90a, or have fatwheel build it with `layout: provider`",
+            "unknown GPU target", where=wheel.name,
+            help="name the distribution like mykernels-sm90a, or build it with fatwheel and `layout: provider`",
         )  # fmt: skip
     arches = {arch for platform in name.platforms if (arch := architecture(platform))}
-    # A free-threaded Python has the version of the other one, and a marker tells them apart no more than that.
+    # A free-threaded Python has the same version as the default one, and markers cannot tell them apart.
     pythons = {found[1] for tag in name.tags if (found := re.fullmatch(r"cp3(\d+)t?", tag.abi))}
     machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
-    provider = Provider(said, name.distribution, str(name.version), machine)
-    return _Seen(wheel.name, provider, stamp, metadata, files)
+    provider = Provider(extra, name.distribution, str(name.version), machine)
+    return _ReadProvider(wheel.name, provider, embedded, metadata, files)
 
 
-def _check(seen: list[_Seen], name: str, *, together: bool) -> None:
-    wrong = [f"{one.wheel} is {name} itself" for one in seen if one.provider.distribution == canonicalize_name(name)]
+def _check(seen: list[_ReadProvider], name: str, *, together: bool) -> None:
+    reasons = [f"{one.wheel} is {name} itself" for one in seen if one.provider.distribution == canonicalize_name(name)]
     if len({Version(one.provider.version) for one in seen}) > 1:
-        wrong += [f"{one.wheel} is {one.provider.version}" for one in seen]
+        reasons += [f"{one.wheel} has version {one.provider.version}" for one in seen]
     names: dict[str, str] = {}
     for one in seen:
         first = names.setdefault(one.provider.extra, one.provider.distribution)
         if first != one.provider.distribution:
-            wrong.append(f"{one.wheel} is for {one.provider.extra}, and so is {first}")
-    wrong += _clashes(seen) if together else []
-    if wrong:
+            reasons.append(f"{one.wheel} is for {one.provider.extra}, and so is {first}")
+    reasons += _find_clashes(seen) if together else []
+    if reasons:
         raise UsageError(
-            "one shim cannot require all of them:\n  " + "\n  ".join(wrong),
-            help="give the providers of one version, one for each target, with folders of their own; wheels of "
-            "several CPUs may come together",
+            "one shim cannot require all of these wheels:\n  " + "\n  ".join(reasons),
+            help="pass providers of one version, one for each target and CPU, that install different files",
         )
 
 
-def _clashes(seen: list[_Seen]) -> list[str]:
-    """Files that two providers would install over each other, one for each pair."""
+def _find_clashes(seen: list[_ReadProvider]) -> list[str]:
+    """Files that two providers would both install with different contents, one for each pair of providers."""
     found = []
     for at, one in enumerate(seen):
         for other in seen[:at]:
@@ -132,12 +128,12 @@ def _clashes(seen: list[_Seen]) -> list[str]:
             same = sorted(n for n in one.files.keys() & other.files.keys() if one.files[n] != other.files[n])
             if same:
                 more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-                found.append(f"{one.wheel} and {other.wheel} both install {same[0]}{more}, with other contents")
+                found.append(f"{one.wheel} and {other.wheel} both install {same[0]}{more}, with different contents")
     return found
 
 
-def _agreed(metadata: list[Message]) -> dict[str, str | list[str]]:
-    """Fields that say the same in all."""
+def _find_common_fields(metadata: list[Message]) -> dict[str, str | list[str]]:
+    """Fields with the same value in all providers."""
     found: dict[str, str | list[str]] = {}
     for field in _SHARED:
         values = [[" ".join(str(text).split()) for text in one.get_all(field, [])] for one in metadata]
@@ -146,6 +142,6 @@ def _agreed(metadata: list[Message]) -> dict[str, str | list[str]]:
     return found
 
 
-def _same(values: Iterable[str | None]) -> str | None:
+def _common(values: Iterable[str | None]) -> str | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Debug information leaves a library by the platform's own `strip`; that no device code changed is looked at."""
+"""Strip debug information from libraries with the platform's `strip`, and check that device code did not change."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fatwheel import processes
 from fatwheel.digests import raw_digest
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.sources import FileSource, Source, blocks
+from fatwheel.wheels.io.byte_sources import FileSource, Source, blocks
 from fatwheel.wheels.reading.archive import Archive, open_file
 from fatwheel.wheels.reading.contents import Contents
 
-_PATIENCE = 900.0  # seconds for one library; a gigabyte takes some 10
+_TIMEOUT = 900.0  # seconds for one library; a gigabyte takes about 10
 _DEBUG = (".debug_", ".zdebug_", ".gdb_index")
 
 
 @dataclass(frozen=True)
 class Stripped:
-    """A library without its debug information, in a file of its own. Sizes in bytes."""
+    """A library without its debug information, in a temporary file. Sizes in bytes."""
 
     path: Path
     before: int
@@ -32,7 +32,7 @@ class Stripped:
     sha256: bytes
 
 
-def has_debug(one: Contents) -> bool:
+def has_debug_info(one: Contents) -> bool:
     """Whether a member is a host library or program with debug information."""
     return (
         one.elf is not None
@@ -42,9 +42,9 @@ def has_debug(one: Contents) -> bool:
 
 
 def find_strip(architecture: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The program that strips libraries of a CPU: ``STRIP`` if it is set, else binutils' or LLVM's.
+    """The program that strips libraries of a CPU architecture: ``STRIP`` if set, else from binutils or LLVM.
 
-    Raises `UsageError` where there is none.
+    Raises `UsageError` if there is none.
     """
     wanted = environ.get("STRIP")
     native = "strip" if architecture == platform.machine() else None
@@ -54,39 +54,37 @@ def find_strip(architecture: str, environ: Mapping[str, str] = os.environ) -> st
         if found:
             return found
     raise UsageError(
-        f"no program here strips libraries of {architecture}"
-        if not wanted
-        else f"STRIP is '{wanted}', which is not here",
+        f"no `strip` found for {architecture} libraries" if not wanted else f"STRIP='{wanted}' not found",
         help=f"install binutils (binutils-{architecture.replace('_', '-')}-linux-gnu) or llvm, or set STRIP",
     )
 
 
 def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> Stripped:
-    """Strip one member into ``folder``. Raises `VerificationError` if the program fails or touches device code.
+    """Strip one member into ``folder``. Raises `VerificationError` if the program fails or changes device code.
 
-    Raises `UsageError` for a library with something appended, which the program would take away.
+    Raises `UsageError` for a library with appended data, which the program would remove.
     """
     name = hashlib.sha256(one.member.name.encode()).hexdigest()
     full, bare = folder / f"{name}.full", folder / f"{name}.bare"
     with full.open("wb") as file:
         for chunk in archive.chunks(one.member):
             file.write(chunk)
-    _refuse_appendix(full, one)
+    _check_nothing_appended(full, one)
     answer = processes.run(
-        [program, "--strip-debug", "-o", bare, full], env=os.environ | {"LC_ALL": "C"}, timeout=_PATIENCE
+        [program, "--strip-debug", "-o", bare, full], env=os.environ | {"LC_ALL": "C"}, timeout=_TIMEOUT
     )
     if answer.status != 0 or not bare.is_file():
         raise VerificationError(
             f"{Path(program).name} {answer.ended}\n  {answer.tail}",
             where=one.member.name,
-            help="repack without --strip-debug, or set STRIP to another strip",
+            help="repack without --strip-debug, or set STRIP to another program",
         )
     with open_file(full) as before, open_file(bare) as after:
-        if _device_code(FileSource(before)) != _device_code(FileSource(after)):
+        if _hash_device_code(FileSource(before)) != _hash_device_code(FileSource(after)):
             raise VerificationError(
-                f"{Path(program).name} changed its device code",
+                f"{Path(program).name} changed the device code",
                 where=one.member.name,
-                help="set STRIP to another strip",
+                help="set STRIP to another program",
             )
     full.unlink()
     with open_file(bare) as file:
@@ -94,19 +92,19 @@ def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> 
         return Stripped(bare, one.member.size, source.size, raw_digest(blocks(source)))
 
 
-def _refuse_appendix(full: Path, one: Contents) -> None:
+def _check_nothing_appended(full: Path, one: Contents) -> None:
     with open_file(full) as file:
         source = FileSource(file)
         end = one.elf.end if one.elf else source.size
         if any(bytes(block).strip(b"\0") for block in blocks(source, end)):
             raise UsageError(
-                f"{source.size - end} bytes are appended to it, which stripping would take away",
+                f"stripping would remove {source.size - end} bytes appended to the library",
                 where=one.member.name,
                 help="repack without --strip-debug",
             )
 
 
-def _device_code(source: Source) -> list[tuple[str, bytes]]:
+def _hash_device_code(source: Source) -> list[tuple[str, bytes]]:
     sections = elf.read_elf(source).sections
     return [
         (one.name, raw_digest(blocks(source, one.offset, one.offset + one.size)))

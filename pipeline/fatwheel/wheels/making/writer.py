@@ -1,10 +1,10 @@
-"""Writing a wheel's archive: the same bytes every time, members compressed side by side, RECORD last."""
+"""Write a wheel's archive: the same bytes every time, members compressed in parallel, RECORD last."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,22 +13,22 @@ from typing import BinaryIO
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.base import atomic_file
 from fatwheel.wheels.formats import zipformat
-from fatwheel.wheels.formats.record import Line, spelt, write_record
-from fatwheel.wheels.formats.zipformat import DEFLATED, STORED, Row, When
+from fatwheel.wheels.formats.record import Line, encode_digest, write_record
+from fatwheel.wheels.formats.zipformat import DEFLATED, STORED, DirectoryEntry, ZipDate
 from fatwheel.wheels.io import compression
+from fatwheel.wheels.io.byte_sources import blocks
 from fatwheel.wheels.io.compression import PIECE, Buffer
-from fatwheel.wheels.io.sources import blocks
 from fatwheel.wheels.reading.archive import Archive, Member
 
-LARGE = 1 << 30  # bytes; from here on a member is streamed by zlib in pieces and not held in memory
-_IN_FLIGHT = 512 << 20  # bytes of small members that are held at a time
+LARGE = 1 << 30  # bytes; members of this size or larger are streamed through zlib instead of held in memory
+_IN_FLIGHT = 512 << 20  # bytes of small members held in memory at a time
 
 
 @dataclass(frozen=True)
 class Item:
-    """A member to compress. ``pieces`` gives its ``size`` bytes, `PIECE` at a time; ``whole``, all of them, is faster.
+    """A member to compress. ``pieces`` yields its ``size`` bytes, `PIECE` at a time; ``whole`` returns all, faster.
 
-    ``promised`` is the digest (SHA-256) that the bytes must have, as RECORD spells it, where one is known.
+    ``recorded`` is the SHA-256 digest that the bytes must have, as in RECORD; empty if there is none to compare with.
     """
 
     name: str
@@ -36,21 +36,17 @@ class Item:
     pieces: Callable[[], Iterable[Buffer]]
     executable: bool = False
     whole: Callable[[], Buffer] | None = None
-    promised: str = ""
+    recorded: str = ""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A member of another archive, taken as it is compressed there. ``sha256`` is of what it holds."""
+    """A member of another archive, copied without decompressing it. ``sha256`` is the digest of its contents."""
 
     archive: Archive
     member: Member
     sha256: bytes
-    renamed: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.renamed or self.member.name
+    name: str
 
     @property
     def executable(self) -> bool:
@@ -58,12 +54,12 @@ class Copied:
 
 
 def of_bytes(name: str, data: bytes) -> Item:
-    """A member held in memory."""
+    """A member from bytes in memory."""
     return Item(name, len(data), lambda: (data[start : start + PIECE] for start in range(0, len(data), PIECE)))
 
 
 def of_file(name: str, path: Path) -> Item:
-    """A member on disk, read when its turn comes. Raises `UsageError` then, if the file has changed its size."""
+    """A member from a file, read when it is written. Raises `UsageError` then if the file has changed its size."""
     status = path.stat()
 
     def pieces() -> Iterator[bytes]:
@@ -73,13 +69,13 @@ def of_file(name: str, path: Path) -> Item:
                 left -= len(piece)
                 yield piece
         if left:
-            raise UsageError("changed while it was packed", where=str(path), help="pack when the build has ended")
+            raise UsageError("changed while it was packed", where=str(path), help="pack after the build has finished")
 
     return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
 
 
-def of_member(archive: Archive, member: Member, name: str, promised: str = "") -> Item:
-    """A member of another archive, compressed anew when its turn comes."""
+def of_member(archive: Archive, member: Member, name: str, recorded: str = "") -> Item:
+    """A member of another archive, to be compressed again."""
 
     def pieces() -> Iterator[Buffer]:
         rest = bytearray()
@@ -91,40 +87,43 @@ def of_member(archive: Archive, member: Member, name: str, promised: str = "") -
         if rest:
             yield bytes(rest)
 
-    return Item(name, member.size, pieces, bool(member.mode & 0o100), lambda: archive.whole(member), promised)
+    return Item(name, member.size, pieces, bool(member.mode & 0o100), lambda: archive.whole(member), recorded)
 
 
-Late = Callable[[Mapping[str, bytes]], Iterable[Item]]
-"""Digests (SHA-256) by member name -> members that can be made only when these are known."""
+Late = Callable[[Mapping[str, bytes]], Item]
+"""Makes a member from the SHA-256 digests of the others, by member name."""
 
 
 def write_wheel(
     path: Path,
-    items: Sequence[Item | Copied],
+    items: Iterable[Item | Copied],
     *,
-    record: str,
+    dist_info: str,
     level: int,
     large: int = LARGE,
     late: Late | None = None,
-    date: When | None = None,
+    date: ZipDate | None = None,
 ) -> Path:
-    """Write a wheel of these members in this order, and its RECORD (a member name) at the end. Returns ``path``.
+    """Write a wheel with these members, sorted with the ``dist_info`` folder last, and its RECORD. Return ``path``.
 
-    ``level`` is 0 (store) to `deflating.HIGHEST_LEVEL`; members of ``large`` bytes and more are streamed; what ``late``
-    makes comes after them; ``date`` is for every member, by default `zipformat.when`. Until all is written it has
-    another name, and on any failure nothing is left of it. Raises `VerificationError` for a member that is not what it
-    was promised to be.
+    ``level`` is 0 (store) to `compression.HIGHEST_LEVEL`; members of ``large`` bytes or more are streamed. The member
+    that ``late`` makes comes last before RECORD. ``date`` is the date of every member, `zipformat.member_date` by
+    default. The file appears under its name only when it is complete; on failure nothing is left. Raises
+    `VerificationError` for a member whose digest differs from its recorded one.
     """
     compression.check_level(level)
-    date = date or zipformat.when()
+    date = date or zipformat.member_date()
+    info = f"{dist_info}/"
+    ordered = sorted(items, key=lambda item: (item.name.startswith(info), item.name))
     with atomic_file(path) as file:
         body = _Body(file, level, large, date)
-        body.add(items)
+        body.add(ordered)
         if late:
-            body.add(list(late(body.digests)))
-        lines = [Line(row.name, spelt(body.digests[row.name]), str(row.size)) for row in body.rows]
+            body.add([late(body.digests)])
+        record = f"{info}RECORD"
+        lines = [Line(entry.name, encode_digest(body.digests[entry.name]), str(entry.size)) for entry in body.entries]
         body.add([of_bytes(record, write_record([*lines, Line(record, "", "")]))])
-        file.write(zipformat.directory(body.rows, file.tell(), date))
+        file.write(zipformat.directory(body.entries, file.tell(), date))
     return path
 
 
@@ -135,44 +134,46 @@ class _Body:
     file: BinaryIO
     level: int
     large: int
-    date: When
-    rows: list[Row] = field(default_factory=list)
+    date: ZipDate
+    entries: list[DirectoryEntry] = field(default_factory=list)
     digests: dict[str, bytes] = field(default_factory=dict)
 
-    def add(self, items: Sequence[Item | Copied]) -> None:
-        """Write members in this order. Raises `VerificationError` for one that is not what it was promised to be."""
-        for item, ready in _prepared(items, self.level, self.large):
-            row, sha256 = self._written(item, ready)
-            if isinstance(item, Item) and item.promised not in ("", spelt(sha256)):
-                what = "its bytes are not those that RECORD has the digest of"
-                raise VerificationError(what, where=item.name, help="build or fetch the wheel again")
-            self.rows.append(row)
-            self.digests[row.name] = sha256
+    def add(self, items: list[Item | Copied] | list[Item]) -> None:
+        """Write members in this order. Raises `VerificationError` for a digest that differs from the recorded one."""
+        for item, ready in _compress_ahead(items, self.level, self.large):
+            entry, sha256 = self._write(item, ready)
+            if isinstance(item, Item) and item.recorded not in ("", encode_digest(sha256)):
+                what = "its contents do not match the digest in RECORD"
+                raise VerificationError(what, where=item.name, help="build or download the wheel again")
+            self.entries.append(entry)
+            self.digests[entry.name] = sha256
 
-    def _written(self, item: Item | Copied, ready: _Ready | None) -> tuple[Row, bytes]:
+    def _write(self, item: Item | Copied, ready: _Compressed | None) -> tuple[DirectoryEntry, bytes]:
         offset = self.file.tell()
         if isinstance(item, Copied):
             return _copy(self.file, item, self.date, offset), item.sha256
         if ready is None:
             return _stream(self.file, item, self.level, self.date, offset)
-        sha256, data, row = ready
-        row = replace(row, offset=offset)
-        self.file.write(row.local_header(self.date))
+        sha256, data, entry = ready
+        entry = replace(entry, offset=offset)
+        self.file.write(entry.local_header(self.date))
         self.file.write(data)
-        return row, sha256
+        return entry, sha256
 
 
-_Ready = tuple[bytes, Buffer, Row]
+_Compressed = tuple[bytes, Buffer, DirectoryEntry]
 
 
-def _prepared(items: Sequence[Item | Copied], level: int, large: int) -> Iterator[tuple[Item | Copied, _Ready | None]]:
-    """Items in their order, each small one compressed, a few ahead of the one that is asked for."""
+def _compress_ahead(
+    items: Iterable[Item | Copied], level: int, large: int
+) -> Iterator[tuple[Item | Copied, _Compressed | None]]:
+    """Items in their order, small ones compressed by a few threads ahead of the item being written."""
     count = compression.workers()
     with ThreadPoolExecutor(count) as pool:
-        ahead: deque[tuple[Item | Copied, Future[_Ready] | None]] = deque()
+        ahead: deque[tuple[Item | Copied, Future[_Compressed] | None]] = deque()
         held = 0
 
-        def take() -> tuple[Item | Copied, _Ready | None]:
+        def take() -> tuple[Item | Copied, _Compressed | None]:
             item, future = ahead.popleft()
             return item, future.result() if future else None
 
@@ -184,9 +185,7 @@ def _prepared(items: Sequence[Item | Copied], level: int, large: int) -> Iterato
                     first, ready = take()
                     held -= first.size if isinstance(first, Item) and ready else 0
                     yield first, ready
-                ahead.append(
-                    (item, pool.submit(_compressed, item, level) if isinstance(item, Item) and small else None)
-                )
+                ahead.append((item, pool.submit(_compress, item, level) if isinstance(item, Item) and small else None))
                 held += weight
             while ahead:
                 yield take()
@@ -194,24 +193,24 @@ def _prepared(items: Sequence[Item | Copied], level: int, large: int) -> Iterato
             pool.shutdown(cancel_futures=True)
 
 
-def _compressed(item: Item, level: int) -> _Ready:
+def _compress(item: Item, level: int) -> _Compressed:
     data: Buffer = item.whole() if item.whole else b"".join(item.pieces())
     if len(data) < PIECE:
-        packed, sha256, crc = _packed(data, level), _sha256(data), compression.checksum(data)
-    else:  # a wheel of one large library has nothing else to do meanwhile
+        deflated, sha256, crc = _deflate(data, level), _sha256(data), compression.checksum(data)
+    else:  # with one large library in the wheel, the other threads are idle
         with ThreadPoolExecutor(1) as beside:
             digest, check = beside.submit(_sha256, data), beside.submit(compression.checksum, data)
-            packed, sha256, crc = _packed(data, level), digest.result(), check.result()
-    shorter = len(packed) < len(data)
-    stored = packed if shorter else data
-    row = Row(
+            deflated, sha256, crc = _deflate(data, level), digest.result(), check.result()
+    shorter = len(deflated) < len(data)
+    stored = deflated if shorter else data
+    entry = DirectoryEntry(
         name=item.name, size=len(data), stored=len(stored), crc=crc, method=DEFLATED if shorter else STORED,
         executable=item.executable, offset=0,
     )  # fmt: skip
-    return sha256, stored, row
+    return sha256, stored, entry
 
 
-def _packed(data: Buffer, level: int) -> Buffer:
+def _deflate(data: Buffer, level: int) -> Buffer:
     return compression.compress(data, level) if level and data else data
 
 
@@ -219,8 +218,8 @@ def _sha256(data: Buffer) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> tuple[Row, bytes]:
-    """Write a member as it is read; its header is written again at the end, when sizes and checksum are known."""
+def _stream(file: BinaryIO, item: Item, level: int, date: ZipDate, offset: int) -> tuple[DirectoryEntry, bytes]:
+    """Write a member as it is read, then its header again with the sizes and checksum."""
     hashed, crc = hashlib.sha256(), 0
 
     def read() -> Iterator[Buffer]:
@@ -230,21 +229,21 @@ def _stream(file: BinaryIO, item: Item, level: int, date: When, offset: int) -> 
             crc = compression.checksum(piece, crc)
             yield piece
 
-    row = Row(item.name, item.size, 0, 0, DEFLATED if level else STORED, item.executable, offset)
-    file.write(row.local_header(date))
+    entry = DirectoryEntry(item.name, item.size, 0, 0, DEFLATED if level else STORED, item.executable, offset)
+    file.write(entry.local_header(date))
     start = file.tell()
     file.writelines(compression.compress_pieces(read(), level) if level else read())
     end = file.tell()
-    row = replace(row, stored=end - start, crc=crc)
+    entry = replace(entry, stored=end - start, crc=crc)
     file.seek(offset)
-    file.write(row.local_header(date))
+    file.write(entry.local_header(date))
     file.seek(end)
-    return row, hashed.digest()
+    return entry, hashed.digest()
 
 
-def _copy(file: BinaryIO, item: Copied, date: When, offset: int) -> Row:
+def _copy(file: BinaryIO, item: Copied, date: ZipDate, offset: int) -> DirectoryEntry:
     member = item.member
-    row = Row(item.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
-    file.write(row.local_header(date))
+    entry = DirectoryEntry(item.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
+    file.write(entry.local_header(date))
     file.writelines(blocks(item.archive.raw(member)))
-    return row
+    return entry

@@ -15,7 +15,7 @@ from typing import BinaryIO, Self, cast
 
 from fatwheel.wheels.formats.zipformat import DEFLATED, STORED
 from fatwheel.wheels.io import compression
-from fatwheel.wheels.io.sources import (
+from fatwheel.wheels.io.byte_sources import (
     BytesSource,
     FileSource,
     Malformed,

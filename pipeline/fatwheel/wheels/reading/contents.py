@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fatwheel.digests import raw_digest
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.zipformat import STORED
+from fatwheel.wheels.io.byte_sources import Malformed, blocks
 from fatwheel.wheels.io.compression import workers
-from fatwheel.wheels.io.sources import Malformed, blocks
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.member import Contents, Fault, Member, look
 

@@ -10,7 +10,7 @@ from fatwheel.errors import VerificationError
 from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from fatwheel.targets import Target
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.sources import FileSource, Source, open_file
+from fatwheel.wheels.io.byte_sources import FileSource, Source, open_file
 from fatwheel.wheels.reading.member import Contents, Member, look
 
 if TYPE_CHECKING:

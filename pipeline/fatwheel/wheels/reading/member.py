@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.sources import Malformed, Source
+from fatwheel.wheels.io.byte_sources import Malformed, Source
 
 # Deflate reaches 1032:1 and only on one repeated byte. Libraries whose fat binaries were emptied reach 100:1.
 BOMB_RATIO, BOMB_BYTES = 300, 64 << 20

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from urllib.parse import unquote
 
 from fatwheel.errors import UsageError
-from fatwheel.wheels.io.blockcache import BLOCK, BlockCache
-from fatwheel.wheels.io.httpranges import RemoteFailure, Requests, shown, split
+from fatwheel.wheels.io.block_cache import BLOCK, BlockCache
+from fatwheel.wheels.io.http_ranges import RemoteFailure, Requests, shown, split
 
 if TYPE_CHECKING:
     import httpx

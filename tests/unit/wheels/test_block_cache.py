@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fatwheel.wheels.io.blockcache import AHEAD, BLOCK, DIRECT, KEPT, BlockCache
-from fatwheel.wheels.io.sources import Malformed
+from fatwheel.wheels.io.block_cache import AHEAD, BLOCK, DIRECT, KEPT, BlockCache
+from fatwheel.wheels.io.byte_sources import Malformed
 
 
 class Far:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import BinaryIO
 
-from fatwheel.wheels.io.sources import check_within
+from fatwheel.wheels.io.byte_sources import check_within
 
 BLOCK = 64 << 10  # bytes
 KEPT = 256  # blocks: 16 MiB
