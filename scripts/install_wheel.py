@@ -1,29 +1,28 @@
 #!/usr/bin/env python3
-"""Install the one wheel that fits this machine's GPUs, from an index that fatwheel wrote.
+"""Install the wheel that fits the GPUs of this machine, from an index written by fatwheel.
 
     python install_wheel.py PROJECT[==VERSION] --index-url URL_OR_FOLDER
     uv run install_wheel.py PROJECT[==VERSION] --index-url URL_OR_FOLDER
 
-Standard library only, Python 3.9 or later; torch need not be there. It reads ``index.json`` of the index, looks at the
-driver, at every visible GPU and at the Python that is installed into, and takes one wheel that covers all of them (of a
-project with a provider for each target: the providers needed), or says why there is none. It never leaves the choice to
-the order of local versions: with pip and uv alike, a plain ``PROJECT==1.0`` always ends in the label that sorts
-highest, whatever the GPU.
+The script requires only the standard library of Python 3.9 or later; torch is not required. It reads ``index.json`` of
+the index, detects the driver, all visible GPUs and the target Python, and selects one wheel that covers all the GPUs
+(for a shim, the provider wheels that they need), or explains why none fits. It never relies on the order of local
+versions: pip and uv resolve a plain ``PROJECT==1.0`` to the label that sorts highest, whatever the GPU.
 
-Without a version it takes that of the packages of the same set that are installed, or of the one named with --match
-(of a source checkout whose metadata says 0.0.0, what its version.txt says), and else the newest; --upgrade takes the
-newest in any case.
+Without a version, it installs the version of the installed packages that are released together with PROJECT, or of the
+package given with --match (for a source checkout whose metadata has version 0.0.0, the version in its version.txt);
+otherwise the newest. --upgrade always installs the newest.
 
-What is handed to pip (or to uv, where that Python has no pip) is the exact wheel with its hash,
-``PROJECT @ URL#sha256=...``. So dependencies come from the index that pip is set up for, the wheel can come from
-nowhere else, and no other index can offer a wheel of the same name. ``--dry-run`` shows the command, and beside it the
-pin ``PROJECT==VERSION+LABEL`` and the index page for a requirements file.
+pip (or uv, if the target Python has no pip) receives the exact wheel with its hash, ``PROJECT @ URL#sha256=...``. So
+dependencies come from the index that pip is configured for, and the wheel itself cannot be replaced by a wheel of the
+same name on another index. ``--dry-run`` prints the command, and also the pin ``PROJECT==VERSION+LABEL`` with its index
+page for a requirements file.
 
-Environment: FATWHEEL_INDEX_URL and FATWHEEL_CUDA stand for --index-url and --cuda-version. FATWHEEL_GPU="9.0,12.0"
-stands for the GPUs (empty: none). CUDA_VISIBLE_DEVICES is respected.
+Environment: FATWHEEL_INDEX_URL and FATWHEEL_CUDA set the defaults of --index-url and --cuda-version. FATWHEEL_GPU, for
+example "9.0,12.0", overrides GPU detection (empty: no GPU). CUDA_VISIBLE_DEVICES is respected.
 
-Exit status: 0 done; 1 pip or uv failed; 2 an argument or an index that cannot be used; 5 no wheel fits, or what is
-installed does not.
+Exit codes: 0 success; 1 pip or uv failed; 2 usage error or unreadable index; 5 no wheel fits, or the installed wheel
+does not fit; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-Wheel = dict[str, Any]  # one row of index.json
+Wheel = dict[str, Any]  # one entry of index.json
 Pair = tuple[int, int]
 
 USAGE, UNFIT = 2, 5
 
 
-class Stop(Exception):
-    """A failure that the user can act on."""
+class InstallError(Exception):
+    """An error that the user can fix. ``code`` is the exit code of the process."""
 
-    def __init__(self, what: str, help: str = "", status: int = UNFIT) -> None:
+    def __init__(self, what: str, help: str = "", code: int = UNFIT) -> None:
         super().__init__(what)
-        self.what, self.help, self.status = what, help, status
+        self.what, self.help, self.code = what, help, code
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -73,19 +72,20 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True)
 class Version:
-    """A version as in PEP 440: ``key`` orders public versions, ``local`` is the label or empty."""
+    """A PEP 440 version: ``key`` orders public versions, ``local`` is the label or empty."""
 
     key: tuple[Any, ...]
     local: str
     dev: bool
     pre: bool
+    text: str
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read one. Raises `Stop`."""
+        """Parse a version. Raises `InstallError`."""
         match = _VERSION.fullmatch(text.strip())
         if not match:
-            raise Stop(f"'{text}' is not a version", "write it like 0.6.13", USAGE)
+            raise InstallError(f"invalid version '{text}'", "use a version such as 0.6.13", USAGE)
         release = [int(part) for part in match["release"].split(".")]
         while len(release) > 1 and not release[-1]:
             release.pop()
@@ -98,34 +98,34 @@ class Version:
             pre = (-1,) if post < 0 and match["dev"] is not None else (1,)
         key = (int(match["epoch"] or 0), tuple(release), pre, post, dev)
         local = re.sub(r"[-_]", ".", match["local"] or "").lower()
-        return cls(key, local, match["dev"] is not None, bool(match["pre"]))
+        return cls(key, local, match["dev"] is not None, bool(match["pre"]), text.strip())
 
 
-def cuda_label(text: str) -> str:
-    """``cu130`` from ``cu130``, ``130`` or ``13.0``. Raises `Stop`."""
+def parse_cuda_label(text: str) -> str:
+    """Return ``cu130`` for ``cu130``, ``130`` or ``13.0``. Raises `InstallError`."""
     match = re.fullmatch(r"(?:cu)?(\d{1,2})\.(\d{1,2})(?:\.\d+)?|(?:cu)?([1-9]\d{2,3}|[89]\d)", text.strip().lower())
     if not match:
-        raise Stop(f"'{text}' is not a CUDA version", "write it like 13.0, 130 or cu130", USAGE)
+        raise InstallError(f"invalid CUDA version '{text}'", "use a form such as 13.0, 130 or cu130", USAGE)
     return f"cu{match[1]}{match[2]}" if match[1] else f"cu{match[3]}"
 
 
-def cuda_release(label: str) -> Pair:
-    """(13, 0) from ``cu130``; two digits are CUDA 9 and before."""
+def parse_cuda_release(label: str) -> Pair:
+    """Return (13, 0) for ``cu130``. Two digits stand for CUDA 9 and earlier."""
     digits = label[2:]
     major = digits[:1] if len(digits) == 2 else digits[:2]
     return int(major), int(digits[len(major) :])
 
 
-def normalized(name: str) -> str:
-    """A project's name as indexes spell it."""
+def normalize_name(name: str) -> str:
+    """Normalize a project name as package indexes do (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def capability(text: str) -> Pair:
-    """(9, 0) from ``9.0``. Raises `Stop`."""
+def parse_capability(text: str) -> Pair:
+    """Return (9, 0) for ``9.0``. Raises `InstallError`."""
     match = re.fullmatch(r"(\d{1,2})\.(\d)", text.strip())
     if not match:
-        raise Stop(f"'{text}' is not a compute capability", "write it like 9.0 or 12.1", USAGE)
+        raise InstallError(f"invalid compute capability '{text}'", "use a form such as 9.0 or 12.1", USAGE)
     return int(match[1]), int(match[2])
 
 
@@ -134,7 +134,7 @@ def capability(text: str) -> Pair:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device that CUDA would see."""
+    """A GPU visible to CUDA."""
 
     capability: str
     name: str = ""
@@ -143,36 +143,36 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """The GPUs, the newest CUDA that the driver supports, the driver's version, and who said so."""
+    """The visible GPUs, the newest CUDA release that the driver supports, the driver version, and their source."""
 
     gpus: tuple[Gpu, ...] = ()
     cuda: Pair | None = None
     driver: str | None = None
-    source: str = "NVML, libcuda and nvidia-smi; none is here"
+    source: str = "NVML, libcuda, nvidia-smi"
 
     @property
     def capabilities(self) -> list[str]:
-        """Those of all GPUs, ascending, each once."""
-        return sorted({gpu.capability for gpu in self.gpus}, key=capability)
+        """The distinct capabilities of all GPUs, ascending."""
+        return sorted({gpu.capability for gpu in self.gpus}, key=parse_capability)
 
-    def shown(self) -> str:
-        """The GPUs for a person: ``9.0 (NVIDIA H200)``."""
+    def describe_gpus(self) -> str:
+        """Format the GPUs for messages: ``9.0 (NVIDIA H200)``."""
         names = {gpu.capability: gpu.name for gpu in self.gpus}
         return ", ".join(f"{c} ({names[c]})" if names[c] else c for c in self.capabilities) or "none"
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return JSON-serializable data."""
         gpus = [{"capability": gpu.capability, "name": gpu.name, "uuid": gpu.uuid} for gpu in self.gpus]
         cuda = None if self.cuda is None else f"{self.cuda[0]}.{self.cuda[1]}"
         return {"gpus": gpus, "cuda": cuda, "driver": self.driver, "source": self.source}
 
 
-def _cuda_number(number: int) -> Pair:
+def _decode_cuda_version(number: int) -> Pair:
     return number // 1000, number % 1000 // 10
 
 
-def visible(gpus: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
-    """What CUDA_VISIBLE_DEVICES leaves of all GPUs: indexes or UUIDs, up to the first that names none."""
+def filter_visible(gpus: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
+    """Apply CUDA_VISIBLE_DEVICES: indices or UUIDs, up to the first invalid one."""
     if setting is None:
         return tuple(gpus)
     chosen: list[Gpu] = []
@@ -188,8 +188,8 @@ def visible(gpus: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
     return tuple(chosen)
 
 
-def ask_nvml() -> Machine | None:
-    """Ask the driver's management library; it needs no context and knows all GPUs (16 ms on an H200)."""
+def query_nvml() -> Machine | None:
+    """Query NVML, which creates no CUDA context and lists all GPUs (16 ms on an H200); None if unavailable."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
         if nvml.nvmlInit_v2():
@@ -209,27 +209,27 @@ def ask_nvml() -> Machine | None:
         uuid = "" if nvml.nvmlDeviceGetUUID(device, text, 96) else text.value.decode(errors="replace")
         found.append(Gpu(f"{major.value}.{minor.value}", name, uuid))
     driver = None if nvml.nvmlSystemGetDriverVersion(text, 96) else text.value.decode(errors="replace")
-    cuda = None if nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) else _cuda_number(number.value)
+    cuda = None if nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) else _decode_cuda_version(number.value)
     nvml.nvmlShutdown()
-    return Machine(visible(found, os.environ.get("CUDA_VISIBLE_DEVICES")), cuda, driver, "NVML")
+    return Machine(filter_visible(found, os.environ.get("CUDA_VISIBLE_DEVICES")), cuda, driver, "NVML")
 
 
-def _driver_version() -> str | None:
+def _query_driver_version() -> str | None:
     try:
-        told = ask_nvml()
+        told = query_nvml()
     except AttributeError:
         return None
     return told.driver if told else None
 
 
-def ask_libcuda() -> Machine | None:
-    """Ask the CUDA driver; it heeds CUDA_VISIBLE_DEVICES itself, MIG and device order included."""
+def query_libcuda() -> Machine | None:
+    """Query the CUDA driver, which applies CUDA_VISIBLE_DEVICES itself, including MIG and device order."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
     number, count, text = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(96)
-    release = None if cuda.cuDriverGetVersion(ctypes.byref(number)) else _cuda_number(number.value)
+    release = None if cuda.cuDriverGetVersion(ctypes.byref(number)) else _decode_cuda_version(number.value)
     found: list[Gpu] = []
     started = cuda.cuInit(0)
     if started not in (0, 100):  # 100: CUDA_ERROR_NO_DEVICE
@@ -246,22 +246,22 @@ def ask_libcuda() -> Machine | None:
     return Machine(tuple(found), release, None, "libcuda")
 
 
-def ask_nvidia_smi() -> Machine | None:
-    """Ask the tool; the last resort, since the field compute_cap is not in old ones."""
+def query_nvidia_smi() -> Machine | None:
+    """Query nvidia-smi, the last resort: old versions do not support the field compute_cap."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None
     query = [tool, "--query-gpu=compute_cap,driver_version,uuid,name", "--format=csv,noheader"]
     try:
-        rows = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout
+        table = subprocess.run(query, capture_output=True, text=True, timeout=60, check=True).stdout
         header = subprocess.run([tool], capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    fields = [[cell.strip() for cell in line.split(",", 3)] for line in rows.splitlines() if line.count(",") >= 3]
+    fields = [[cell.strip() for cell in line.split(",", 3)] for line in table.splitlines() if line.count(",") >= 3]
     found = [Gpu(f[0], f[3], f[2]) for f in fields if re.fullmatch(r"\d+\.\d", f[0])]
     release = re.search(r"CUDA Version:\s*(\d+)\.(\d+)", header)
     return Machine(
-        visible(found, os.environ.get("CUDA_VISIBLE_DEVICES")),
+        filter_visible(found, os.environ.get("CUDA_VISIBLE_DEVICES")),
         (int(release[1]), int(release[2])) if release else None,
         fields[0][1] if fields else None,
         "nvidia-smi",
@@ -269,33 +269,33 @@ def ask_nvidia_smi() -> Machine | None:
 
 
 def detect() -> Machine:
-    """The machine, by the first of: FATWHEEL_GPU, NVML, libcuda, nvidia-smi.
+    """Detect the machine with the first source that works: FATWHEEL_GPU, NVML, libcuda, nvidia-smi.
 
-    Where CUDA_VISIBLE_DEVICES is set, libcuda comes first: NVML counts in another order where GPUs differ.
+    If CUDA_VISIBLE_DEVICES is set, libcuda comes first: on machines with different GPUs, NVML orders them differently.
     """
-    ways = [ask_nvml, ask_libcuda, ask_nvidia_smi]
+    sources = [query_nvml, query_libcuda, query_nvidia_smi]
     if "CUDA_VISIBLE_DEVICES" in os.environ:
-        ways[:2] = [ask_libcuda, ask_nvml]
+        sources[:2] = [query_libcuda, query_nvml]
     best = Machine()
-    for way in ways:
+    for query in sources:
         try:
-            answer = way()
-        except AttributeError:  # a library too old to have a function that is asked for
+            answer = query()
+        except AttributeError:  # the library is too old to have the function
             continue
         if answer is not None and (answer.gpus or best.cuda is None):
             best = answer
         if best.gpus:
             break
-    if best.gpus and best.driver is None:  # libcuda does not say
-        best = replace(best, driver=_driver_version())
+    if best.gpus and best.driver is None:  # libcuda does not report it
+        best = replace(best, driver=_query_driver_version())
     override = os.environ.get("FATWHEEL_GPU")
     if override is None:
         return best
-    named = [Gpu("{}.{}".format(*capability(text))) for text in re.split(r"[\s,;]+", override.strip()) if text]
+    named = [Gpu("{}.{}".format(*parse_capability(text))) for text in re.split(r"[\s,;]+", override.strip()) if text]
     return Machine(tuple(named), best.cuda, best.driver, "FATWHEEL_GPU")
 
 
-# --- the Python that is installed into --------------------------------------------------------------------------------
+# --- the target Python ------------------------------------------------------------------------------------------------
 
 _PROBE = r"""
 import json, os, platform, re, sys, urllib.request
@@ -316,7 +316,7 @@ def look(name):
             pass
     return {
         "version": checkout(found) or found.version, "cuda": cuda[1] if cuda else None,
-        "stamp": found.read_text("fatwheel.json"), "requires": found.requires or [],
+        "embedded": found.read_text("fatwheel.json"), "requires": found.requires or [],
     }
 
 def checkout(found):
@@ -338,14 +338,14 @@ except (AttributeError, ValueError, OSError):
 print(json.dumps({
     "version": list(sys.version_info[:2]), "implementation": sys.implementation.name, "system": platform.system(),
     "threads": "t" in getattr(sys, "abiflags", ""), "machine": platform.machine(),
-    "glibc": [int(n) for n in re.findall(r"\d+", libc)[:2]], "found": {name: look(name) for name in sys.argv[1:]},
+    "glibc": [int(n) for n in re.findall(r"\d+", libc)[:2]], "installed": {name: look(name) for name in sys.argv[1:]},
 }))
 """
 
 
 @dataclass(frozen=True)
 class Python:
-    """An interpreter: what wheels it takes and what is installed for it."""
+    """The target interpreter: its platform, and the distributions installed in it."""
 
     path: str
     version: Pair
@@ -354,11 +354,11 @@ class Python:
     system: str = "Linux"
     machine: str = "x86_64"
     glibc: Pair = (0, 0)  # (0, 0): not glibc
-    found: dict[str, Any] = field(default_factory=dict)
+    installed: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def probe(cls, path: str, names: Sequence[str]) -> Python:
-        """Ask the interpreter itself, and for these distributions. Raises `Stop`."""
+        """Run the interpreter to query its platform and these distributions. Raises `InstallError`."""
         try:
             answer = subprocess.run(
                 [path, "-c", _PROBE, *names], capture_output=True, text=True, timeout=120, check=True
@@ -366,19 +366,21 @@ class Python:
             facts = json.loads(answer.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             tail = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-            raise Stop(f"'{path}' is not a Python that runs here: {' '.join(tail)}", "see --python", USAGE) from None
+            raise InstallError(
+                f"cannot run Python '{path}': {' '.join(tail)}", "give a working interpreter with --python", USAGE
+            ) from None
         facts["version"] = tuple(facts["version"])
         facts["glibc"] = tuple(facts["glibc"]) or (0, 0)
         return cls(path=path, **facts)
 
-    def takes(self, wheel: str) -> int:
-        """How well a wheel's file name suits this Python: 0 not at all, else the more the better."""
+    def rate_file(self, wheel: str) -> int:
+        """Rate the compatibility tags of a wheel's file name: 0 incompatible, otherwise higher is better."""
         pythons, abis, platforms = wheel[: -len(".whl")].split("-")[-3:]
-        one = max((self._python(p, a) for p in pythons.split(".") for a in abis.split(".")), default=0)
-        other = max(map(self._platform, platforms.split(".")), default=0)
+        one = max((self._rate_python_tag(p, a) for p in pythons.split(".") for a in abis.split(".")), default=0)
+        other = max(map(self._rate_platform_tag, platforms.split(".")), default=0)
         return one * 1000 + other if one and other else 0
 
-    def _python(self, python: str, abi: str) -> int:
+    def _rate_python_tag(self, python: str, abi: str) -> int:
         match = re.fullmatch(r"(cp|py)(\d)(\d*)", python)
         if not match or int(match[2]) != self.version[0]:
             return 0
@@ -392,7 +394,7 @@ class Python:
         exact = python + ("t" if self.threads else "")
         return 3 if minor == self.version[1] and match[3] and abi in (exact, "none") else 0
 
-    def _platform(self, platform: str) -> int:
+    def _rate_platform_tag(self, platform: str) -> int:
         if platform == "any":
             return 1
         if self.system != "Linux" or not platform.endswith("_" + self.machine):
@@ -408,31 +410,33 @@ class Python:
 
 
 def read_index(location: str) -> tuple[str, list[Wheel]]:
-    """The index's base URL and the rows of its index.json. Raises `Stop`."""
+    """Return the index's base URL and the wheel entries of its index.json. Raises `InstallError`."""
     base = location.rstrip("/") + "/" if "://" in location else Path(location).expanduser().resolve().as_uri() + "/"
     if urllib.parse.urlsplit(base).scheme not in ("http", "https", "file"):
-        raise Stop(f"'{location}' is neither http(s)://, file:// nor a folder", status=USAGE)
+        raise InstallError(f"invalid index '{location}'", "give an http(s):// or file:// URL, or a folder", USAGE)
     address = base + "index.json"
-    help = "give the root of an index that fatwheel wrote: the page that lists the CUDA versions"
+    shown = address if "://" in location else str(Path(location).expanduser() / "index.json")
+    help = "give the root of an index written by fatwheel: the URL or folder that contains index.json"
     try:
         request = urllib.request.Request(address, headers={"User-Agent": "fatwheel-install"})  # noqa: S310  checked above
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             document = json.loads(answer.read().decode("utf-8"))
-        return base, [row for row in document["wheels"] if row["file"].endswith(".whl")]
+        return base, [entry for entry in document["wheels"] if entry["file"].endswith(".whl")]
     except urllib.error.HTTPError as error:
-        raise Stop(f"{address} answers {error.code} {error.reason}", help, USAGE) from None
+        raise InstallError(f"cannot read {shown}: {error.code} {error.reason}", help, USAGE) from None
     except (OSError, urllib.error.URLError) as error:
-        raise Stop(f"{address} cannot be read: {getattr(error, 'reason', error)}", help, USAGE) from None
+        reason = getattr(error, "reason", error)
+        raise InstallError(f"cannot read {shown}: {getattr(reason, 'strerror', None) or reason}", help, USAGE) from None
     except (ValueError, KeyError, TypeError):
-        raise Stop(f"{address} is not an index.json of fatwheel's", help, USAGE) from None
+        raise InstallError(f"{shown} was not written by fatwheel", help, USAGE) from None
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the user asked for; None where the machine decides."""
+class Request:
+    """The options of the user; None means: decide from the machine."""
 
     project: str
     version: Version | None = None
@@ -441,252 +445,296 @@ class Wish:
     nightly: bool = False
 
 
-def _listed(words: Sequence[str], none: str = "none") -> str:
+def _join(words: Sequence[str], none: str = "none") -> str:
     shown = list(dict.fromkeys(words))
     return ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "") if shown else none
 
 
-def of_version(wheels: Sequence[Wheel], wish: Wish) -> list[Wheel]:
-    """The project's rows of the one version that is meant: the given one, else the newest. Raises `Stop`."""
-    rows = [row for row in wheels if normalized(row["project"]) == normalized(wish.project)]
-    if not rows:
-        there = sorted({row["project"] for row in wheels})
-        raise Stop(f"this index has no project '{wish.project}'", f"there are: {_listed(there)}", USAGE)
-    parsed = sorted(((Version.parse(row["version"]), row) for row in rows), key=lambda pair: pair[0].key, reverse=True)
-    if wish.version is not None:
-        if wish.nightly and not wish.version.dev:
-            raise Stop(
-                "--nightly was given with a release version: nightlies are .dev versions of the next one",
-                "leave out --nightly for this release, or leave out the version for the newest nightly",
+def select_version(wheels: Sequence[Wheel], request: Request) -> list[Wheel]:
+    """Return the project's entries of the requested version, or of the newest one. Raises `InstallError`."""
+    entries = [entry for entry in wheels if normalize_name(entry["project"]) == normalize_name(request.project)]
+    if not entries:
+        names = _join(sorted({entry["project"] for entry in wheels}))
+        raise InstallError(f"project '{request.project}' is not in this index", f"available projects: {names}", USAGE)
+    parsed = sorted(
+        ((Version.parse(entry["version"]), entry) for entry in entries), key=lambda pair: pair[0].key, reverse=True
+    )
+    if request.version is not None:
+        if request.nightly and not request.version.dev:
+            raise InstallError(
+                f"--nightly conflicts with {request.project}=={request.version.text}: nightlies have .dev versions",
+                "omit --nightly to install this version, or omit the version to install the newest nightly",
                 USAGE,
             )
-        wanted = wish.version
+        wanted = request.version
         chosen = [r for v, r in parsed if v.key == wanted.key and (not wanted.local or v.local == wanted.local)]
-        chosen = [row for row in chosen if row.get("yanked") is None] or chosen
+        chosen = [entry for entry in chosen if entry.get("yanked") is None] or chosen
     else:
-        kind = [(v, r) for v, r in parsed if v.dev == wish.nightly and r.get("yanked") is None]
+        kind = [(v, r) for v, r in parsed if v.dev == request.nightly and r.get("yanked") is None]
         final = [(v, r) for v, r in kind if v.dev or not v.pre] or kind
-        chosen = [row for version, row in final if version.key == final[0][0].key]
+        chosen = [entry for version, entry in final if version.key == final[0][0].key]
     if not chosen:
-        asked = "nightly" if wish.version is None and wish.nightly else "release" if wish.version is None else "version"
-        known = _listed([row["version"] + (" (yanked)" if row.get("yanked") is not None else "") for _, row in parsed])
-        raise Stop(f"this index has no such {asked} of {wish.project}", f"there are: {known}", USAGE)
+        if request.version is not None:
+            what = f"version {request.version.text} of {request.project} is not in this index"
+        else:
+            what = f"this index has no {'nightly' if request.nightly else 'release'} of {request.project}"
+        known = _join(
+            [entry["version"] + (" (yanked)" if entry.get("yanked") is not None else "") for _, entry in parsed]
+        )
+        raise InstallError(what, f"available versions: {known}", USAGE)
     return chosen
 
 
-def cuda_order(labels: Sequence[str], around: Pair, *, older: bool) -> list[str]:
-    """Labels from the best down for a driver or a torch of one CUDA release.
+def rank_cuda_labels(labels: Sequence[str], around: Pair, *, older: bool) -> list[str]:
+    """Rank CUDA labels, best first, for the CUDA release of a driver (``older``) or of torch.
 
-    Native first (same major, not newer, the newest of them), then newer ones of the same major (minor version
-    compatibility), then, for a driver, older majors. Never a newer major.
+    First labels of the same major release that are not newer, newest first; then newer ones of the same major (CUDA
+    minor version compatibility); then, for a driver, older majors. Newer majors are excluded.
     """
-    same = [label for label in labels if cuda_release(label)[0] == around[0]]
-    native = sorted((label for label in same if cuda_release(label) <= around), key=cuda_release, reverse=True)
-    newer = sorted((label for label in same if cuda_release(label) > around), key=cuda_release)
-    old = sorted((label for label in labels if cuda_release(label)[0] < around[0]), key=cuda_release, reverse=True)
+    same = [label for label in labels if parse_cuda_release(label)[0] == around[0]]
+    native = sorted(
+        (label for label in same if parse_cuda_release(label) <= around), key=parse_cuda_release, reverse=True
+    )
+    newer = sorted((label for label in same if parse_cuda_release(label) > around), key=parse_cuda_release)
+    old = sorted(
+        (label for label in labels if parse_cuda_release(label)[0] < around[0]), key=parse_cuda_release, reverse=True
+    )
     return native + newer + (old if older else [])
 
 
-def cuda_labels(rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[list[str], str]:
-    """CUDA labels to look at, the best first, and why. Raises `Stop`."""
-    labels = sorted({row["cuda"] for row in rows if row["cuda"]}, key=cuda_release)
-    there = f"this version has: {_listed(labels)}"
-    torch = python.found.get("torch")
-    if wish.cuda is not None:
-        order, why = [label for label in labels if label == wish.cuda], f"{wish.cuda} was asked for"
-    elif wish.version is not None and wish.version.local:
-        order, why = labels, f"+{wish.version.local} was asked for"
+def choose_cuda_labels(
+    entries: Sequence[Wheel], request: Request, machine: Machine, python: Python
+) -> tuple[list[str], str]:
+    """Return the usable CUDA labels, best first, and the reason. Raises `InstallError`."""
+    labels = sorted({entry["cuda"] for entry in entries if entry["cuda"]}, key=parse_cuda_release)
+    available = f"this version has wheels for {_join(labels)}"
+    torch = python.installed.get("torch")
+    if request.cuda is not None:
+        order, why = [label for label in labels if label == request.cuda], f"{request.cuda} was requested"
+    elif request.version is not None and request.version.local:
+        order, why = labels, f"+{request.version.local} was requested"
     elif torch and torch["cuda"]:
-        label = cuda_label(torch["cuda"])
-        order, why = cuda_order(labels, cuda_release(label), older=False), f"torch {torch['version']} is for {label}"
+        label = parse_cuda_label(torch["cuda"])
+        order, why = (
+            rank_cuda_labels(labels, parse_cuda_release(label), older=False),
+            f"the installed torch {torch['version']} uses {label}",
+        )
     elif machine.cuda is not None:
-        order = cuda_order(labels, machine.cuda, older=True)
+        order = rank_cuda_labels(labels, machine.cuda, older=True)
         why = "the driver supports CUDA {}.{}".format(*machine.cuda)
-        there += "; a newer driver is needed for a newer major (CUDA 12: 525, CUDA 13: 580)"
+        available += "; a newer CUDA major requires a newer driver (CUDA 12: 525 or later, CUDA 13: 580 or later)"
     else:
-        raise Stop("the CUDA version is not known: there is no driver and no torch here", f"--cuda-version; {there}")
+        raise InstallError(
+            "cannot determine the CUDA version: no NVIDIA driver or torch found", f"use --cuda-version; {available}"
+        )
     if not order:
-        raise Stop(f"no wheel for this CUDA version: {why}", there)
+        raise InstallError(f"no wheel for a matching CUDA version: {why}", available)
     return order, why
 
 
-def uncovered(row: Wheel, machine: Machine) -> list[str]:
-    """The capabilities of this machine's GPUs that a wheel holds no code for; none where that is not known."""
-    return [] if row["covers"] is None else [c for c in machine.capabilities if c not in row["covers"]]
+def find_uncovered(entry: Wheel, machine: Machine) -> list[str]:
+    """Return the capabilities of this machine that a wheel does not cover; none if its coverage is unknown."""
+    return [] if entry["covers"] is None else [c for c in machine.capabilities if c not in entry["covers"]]
 
 
-def choose(wheels: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[Wheel, list[str]]:
-    """The one wheel, and what to say about the choice. Raises `Stop` with what was looked for and what there is."""
-    rows = of_version(wheels, wish)
+def choose_wheel(
+    wheels: Sequence[Wheel], request: Request, machine: Machine, python: Python
+) -> tuple[Wheel, list[str]]:
+    """Choose one wheel; also returns notes for the user. Raises `InstallError` if none fits."""
+    entries = select_version(wheels, request)
     try:
-        return _among(rows, wish, machine, python)
-    except Stop as stop:
-        older = _older(wheels, rows, wish, machine, python)
+        return _choose_of_version(entries, request, machine, python)
+    except InstallError as error:
+        older = _find_older_version(wheels, entries, request, machine, python)
         if older is None:
             raise
-        raise Stop(stop.what, f"{stop.help}; or take {wish.project}=={older}, which has one", stop.status) from None
+        raise InstallError(
+            error.what, f"{error.help}; or install {request.project}=={older}, which has a matching wheel", error.code
+        ) from None
 
 
-def _older(wheels: Sequence[Wheel], rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> str | None:
-    """Where the newest version holds no wheel that fits and none was asked for: the newest older one that does."""
-    if wish.version is not None:
+def _find_older_version(
+    wheels: Sequence[Wheel], entries: Sequence[Wheel], request: Request, machine: Machine, python: Python
+) -> str | None:
+    """Return the newest older version with a wheel that fits; None if the user requested a version."""
+    if request.version is not None:
         return None
-    newest = Version.parse(rows[0]["version"]).key
-    own = [row for row in wheels if normalized(row["project"]) == normalized(wish.project)]
-    known: set[str] = {row["version"].partition("+")[0] for row in own}
+    newest = Version.parse(entries[0]["version"]).key
+    own = [entry for entry in wheels if normalize_name(entry["project"]) == normalize_name(request.project)]
+    known: set[str] = {entry["version"].partition("+")[0] for entry in own}
     versions = [(Version.parse(text), text) for text in known]
-    before = [pair for pair in versions if pair[0].key < newest and pair[0].dev == wish.nightly]
+    before = [pair for pair in versions if pair[0].key < newest and pair[0].dev == request.nightly]
     for version, text in sorted(before, key=lambda pair: pair[0].key, reverse=True):
         try:
-            _among(of_version(wheels, replace(wish, version=version)), wish, machine, python)
-        except Stop:
+            _choose_of_version(select_version(wheels, replace(request, version=version)), request, machine, python)
+        except InstallError:
             continue
         return text
     return None
 
 
-def _among(rows: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[Wheel, list[str]]:
-    """The one of these, all of one version."""
-    fitting = sorted((row for row in rows if python.takes(row["file"])), key=lambda row: python.takes(row["file"]))
+def _choose_of_version(
+    entries: Sequence[Wheel], request: Request, machine: Machine, python: Python
+) -> tuple[Wheel, list[str]]:
+    """Choose among the entries of one version. Raises `InstallError`."""
+    fitting = sorted(
+        (entry for entry in entries if python.rate_file(entry["file"])),
+        key=lambda entry: python.rate_file(entry["file"]),
+    )
     if not fitting:
         here = "Python {}.{} on {} {}".format(*python.version, python.system, python.machine)
-        tags = _listed(sorted({row["file"].split("-", 2)[2] for row in rows}))
-        raise Stop(f"no wheel of {wish.project} {rows[0]['version']} is for {here}", f"there are: {tags}")
-    if not any(row["cuda"] for row in fitting):
-        return fitting[-1], ["it holds no CUDA code"]
-    order, why = cuda_labels(fitting, wish, machine, python)
+        tags = _join(sorted({entry["file"].split("-", 2)[2] for entry in entries}))
+        version = entries[0]["version"].partition("+")[0]
+        raise InstallError(f"no wheel of {request.project} {version} supports {here}", f"available tags: {tags}")
+    if not any(entry["cuda"] for entry in fitting):
+        return fitting[-1], ["this wheel contains no CUDA code"]
+    order, why = choose_cuda_labels(fitting, request, machine, python)
     notes = [why]
-    if wish.family:
-        held = [row for row in fitting if row["family"] == wish.family]
-        by_label = ([row for row in held if row["cuda"] == label] for label in order)
+    if request.family:
+        held = [entry for entry in fitting if entry["family"] == request.family]
+        by_label = ([entry for entry in held if entry["cuda"] == label] for label in order)
         chosen = next(filter(None, by_label), [])
         if not chosen:
-            families = _listed(sorted({row["family"] for row in fitting if row["cuda"] in order and row["family"]}))
-            raise Stop(f"no wheel of family {wish.family} for {_listed(order)}", f"families there: {families}")
-    elif wish.version is not None and wish.version.local:
+            families = _join(
+                sorted({entry["family"] for entry in fitting if entry["cuda"] in order and entry["family"]})
+            )
+            raise InstallError(
+                f"no wheel of family {request.family} for {_join(order)}", f"available families: {families}"
+            )
+    elif request.version is not None and request.version.local:
         chosen = fitting
     elif not machine.gpus:
-        raise Stop(
-            f"no GPU was found (asked {machine.source}), so no wheel was chosen",
-            f"--sm-family; families there: {_listed(sorted({row['family'] for row in fitting if row['family']}))}",
+        raise InstallError(
+            f"no GPU found (checked {machine.source})",
+            "run this on the machine with the GPU, or choose a family with --sm-family: "
+            + _join(sorted({entry["family"] for entry in fitting if entry["family"]})),
         )
     else:
-        chosen = _covering(fitting, order, machine)
-    best = min(chosen, key=lambda row: (-python.takes(row["file"]), row["bytes"] or 0, row["file"]))
-    missing = uncovered(best, machine)
+        chosen = _choose_covering(fitting, order, machine)
+    best = min(chosen, key=lambda entry: (-python.rate_file(entry["file"]), entry["bytes"] or 0, entry["file"]))
+    missing = find_uncovered(best, machine)
     if missing:
-        notes.append(f"WARNING: it holds no code for this machine's {', '.join(missing)}")
+        notes.append(f"warning: this wheel does not cover this machine's compute capability {', '.join(missing)}")
     if best["covers"] is None:
-        notes.append("what GPUs it covers is not known")
-    return best, notes + about_driver(best, machine) + about_yanking(best)
+        notes.append("the GPUs that this wheel covers are unknown")
+    return best, notes + describe_driver(best, machine) + describe_yank(best)
 
 
-# NVIDIA: the oldest driver that runs programs of each CUDA major, whatever its minor version.
+# The minimum driver of each CUDA major release under minor version compatibility (CUDA Toolkit release notes).
 _DRIVERS = {11: 450, 12: 525, 13: 580}
 
 
-def about_driver(row: Wheel, machine: Machine) -> list[str]:
-    """Whether the driver is new enough for a wheel, in words; nothing where neither says."""
-    if row["cuda"] is None or machine.cuda is None:
+def describe_driver(entry: Wheel, machine: Machine) -> list[str]:
+    """Report whether the driver is new enough for a wheel; nothing if either is unknown."""
+    if entry["cuda"] is None or machine.cuda is None:
         return []
-    need = cuda_release(row["cuda"])
-    asked = f" (it takes {_DRIVERS[need[0]]} or later)" if need[0] in _DRIVERS else ""
-    driver = f"the driver{f' {machine.driver}' if machine.driver else ''}, for CUDA " + "{}.{},".format(*machine.cuda)
+    need = parse_cuda_release(entry["cuda"])
+    minimum = f", which requires {_DRIVERS[need[0]]} or later" if need[0] in _DRIVERS else ""
+    driver = f"driver {machine.driver or 'of unknown version'} (CUDA {{}}.{{}})".format(*machine.cuda)
     if need[0] > machine.cuda[0]:
-        return [f"WARNING: {driver} is too old for {row['cuda']}{asked}"]
-    notes = [f"{driver} is new enough for {row['cuda']}{asked}"]
+        return [f"warning: {driver} is too old for {entry['cuda']}{minimum}"]
+    notes = [f"{driver} supports {entry['cuda']}{minimum}"]
     if need > machine.cuda:
-        notes.append("CUDA promises that machine code of a newer minor version runs on it; new features may not")
+        notes.append(
+            "CUDA minor version compatibility lets its machine code run here, but not features of a newer driver"
+        )
     numbers = [int(part) for part in re.findall(r"\d+", machine.driver or "")]
     if (12, 8) <= need < (13, 0) and numbers and numbers < [550, 54, 14]:
-        notes.append("WARNING: if its code is compressed, it needs a driver of 550.54.14 or later")
+        notes.append("warning: if its device code is compressed, it requires driver 550.54.14 or later")
     return notes
 
 
-def about_yanking(row: Wheel) -> list[str]:
-    """That a wheel is yanked, and why."""
-    reason = row.get("yanked")
-    return [] if reason is None else [f"WARNING: it is yanked: {reason or 'no reason is given'}"]
+def describe_yank(entry: Wheel) -> list[str]:
+    """Report that a wheel is yanked, with the reason."""
+    reason = entry.get("yanked")
+    return [] if reason is None else [f"warning: this wheel is yanked: {reason or 'no reason given'}"]
 
 
-# --- sets of packages: shims with their providers, and one version for all --------------------------------------------
+# --- shims with their provider wheels, and packages released together -------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Part:
+class PinnedWheel:
     """A wheel to install, with extras if it is a shim."""
 
-    row: Wheel
+    entry: Wheel
     extras: tuple[str, ...] = ()
 
     def direct(self, base: str) -> str:
-        """As a requirement that names the very file."""
+        """Return the requirement of exactly this file (PEP 508 direct reference)."""
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
-        url = urllib.parse.urljoin(base, self.row["url"])
-        return f"{normalized(self.row['project'])}{extras} @ {url}#sha256={self.row['sha256']}"
+        url = urllib.parse.urljoin(base, self.entry["url"])
+        return f"{normalize_name(self.entry['project'])}{extras} @ {url}#sha256={self.entry['sha256']}"
 
 
 _NEED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;(.*))?")
 
 
-def providers(shim: Wheel, wheels: Sequence[Wheel]) -> dict[str, tuple[str, list[Wheel]]]:
-    """What a shim requires of its own version in this index: by project, its extra (or empty) and its wheels."""
+def find_providers(shim: Wheel, wheels: Sequence[Wheel]) -> dict[str, tuple[str, list[Wheel]]]:
+    """Find the provider wheels that a shim pins in this index: by project, its extra (or empty) and its wheels."""
     found: dict[str, tuple[str, list[Wheel]]] = {}
     for text in shim.get("requires_dist") or []:
         match = _NEED.match(text)
         if not match or match[2] != shim["version"]:
             continue
-        name = normalized(match[1])
-        held = [row for row in wheels if row["project"] == name and row["version"] == match[2] and row["covers"]]
+        name = normalize_name(match[1])
+        held = [
+            entry for entry in wheels if entry["project"] == name and entry["version"] == match[2] and entry["covers"]
+        ]
         extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", match[3] or "")
         if held:
             found[name] = (extra[1] if extra else "", held)
     return found
 
 
-def pick(wheels: Sequence[Wheel], wish: Wish, machine: Machine, python: Python) -> tuple[list[Part], list[str]]:
-    """The wheels to install, the project's own first, and what to say about the choice. Raises `Stop`."""
-    rows = of_version(wheels, wish)
-    shims = [row for row in rows if python.takes(row["file"]) and providers(row, wheels)]
+def pick_wheels(
+    wheels: Sequence[Wheel], request: Request, machine: Machine, python: Python
+) -> tuple[list[PinnedWheel], list[str]]:
+    """Choose the wheels to install, the project's own first; also returns notes for the user. Raises `InstallError`."""
+    entries = select_version(wheels, request)
+    shims = [entry for entry in entries if python.rate_file(entry["file"]) and find_providers(entry, wheels)]
     if not shims:
-        row, notes = choose(wheels, wish, machine, python)
-        return [Part(row)], notes
-    order, why = cuda_labels(shims, wish, machine, python)
+        entry, notes = choose_wheel(wheels, request, machine, python)
+        return [PinnedWheel(entry)], notes
+    order, why = choose_cuda_labels(shims, request, machine, python)
     found: list[str] = []
     for label in order:
-        for shim in (row for row in shims if row["cuda"] == label):
+        for shim in (entry for entry in shims if entry["cuda"] == label):
             held = {
-                name: (extra, max(fit, key=lambda row: python.takes(row["file"])))
-                for name, (extra, some) in providers(shim, wheels).items()
-                if (fit := [row for row in some if python.takes(row["file"])])
+                name: (extra, max(fit, key=lambda entry: python.rate_file(entry["file"])))
+                for name, (extra, some) in find_providers(shim, wheels).items()
+                if (fit := [entry for entry in some if python.rate_file(entry["file"])])
             }
-            parts, lack = _provided(shim, held, wish, machine)
+            parts, lack = _pick_providers(shim, held, request, machine)
             if not lack:
-                notes = [why, *about_driver(shim, machine)]
-                return parts, notes + [note for part in parts for note in about_yanking(part.row)]
-            covered = sorted({c for _, row in held.values() for c in row["covers"]}, key=capability)
-            found.append(f"{label} has no provider for {_listed(lack)}; it has them for {_listed(covered)}")
-    raise Stop(f"no wheel of {wish.project} {rows[0]['version']} for {machine.shown()}", "; ".join(found))
+                notes = [why, *describe_driver(shim, machine)]
+                return parts, notes + [note for part in parts for note in describe_yank(part.entry)]
+            covered = sorted({c for _, entry in held.values() for c in entry["covers"]}, key=parse_capability)
+            found.append(f"the {label} provider wheels cover {_join(covered)}, not {_join(lack)}")
+    wanted = f"family {request.family}" if request.family else machine.describe_gpus()
+    version = entries[0]["version"].partition("+")[0]
+    raise InstallError(f"no provider wheel of {request.project} {version} for {wanted}", "; ".join(found))
 
 
-def _provided(
-    shim: Wheel, held: dict[str, tuple[str, Wheel]], wish: Wish, machine: Machine
-) -> tuple[list[Part], list[str]]:
-    """The shim and what it needs here, and what no provider covers. Raises `Stop` where nobody says for which GPU."""
-    always = [row for extra, row in held.values() if not extra]
-    wanted = [wish.family] if wish.family else machine.capabilities
+def _pick_providers(
+    shim: Wheel, held: dict[str, tuple[str, Wheel]], request: Request, machine: Machine
+) -> tuple[list[PinnedWheel], list[str]]:
+    """Return the shim with the providers it needs here, and what no provider covers. Raises `InstallError`."""
+    always = [entry for extra, entry in held.values() if not extra]
+    wanted = [request.family] if request.family else machine.capabilities
     if not wanted and not always:
-        extras = _listed(sorted(extra for extra, _ in held.values()))
-        raise Stop(
-            f"no GPU was found (asked {machine.source}), so no provider was chosen", f"--sm-family; there: {extras}"
+        available = _join(sorted(extra for extra, _ in held.values()))
+        raise InstallError(
+            f"no GPU found (checked {machine.source})",
+            f"run this on the machine with the GPU, or choose a provider wheel with --sm-family: {available}",
         )
-    chosen: dict[str, Wheel] = {row["project"]: row for row in always}
+    chosen: dict[str, Wheel] = {entry["project"]: entry for entry in always}
     extras, lack = [], []
     for one in wanted:
         fits = [
-            (len(row["covers"]), row["bytes"], name)
-            for name, (extra, row) in held.items()
-            if one in (extra, row["family"]) or one in row["covers"]
+            (len(entry["covers"]), entry["bytes"], name)
+            for name, (extra, entry) in held.items()
+            if one in (extra, entry["family"]) or one in entry["covers"]
         ]
         if not fits:
             lack.append(one)
@@ -694,247 +742,307 @@ def _provided(
             name = min(fits)[2]
             chosen[name] = held[name][1]
             extras.append(held[name][0])
-    return [Part(shim, tuple(extras)), *(Part(row) for row in chosen.values())], lack
+    return [PinnedWheel(shim, tuple(extras)), *(PinnedWheel(entry) for entry in chosen.values())], lack
 
 
-def discovered(
-    wheels: Sequence[Wheel], wish: Wish, python: Python, match: str | None, probe: Callable[[list[str]], dict[str, Any]]
-) -> tuple[Wish, list[str]]:
-    """The wish with the version that what is installed asks for, and where it is from. Raises `Stop`."""
-    name = normalized(wish.project)
-    tags = {row.get("tag") for row in wheels if row["project"] == name}
-    family = {row["project"] for row in wheels if row.get("tag") in tags} - {name}
-    others = [normalized(match)] if match else sorted(family)
-    there = probe(others) if others else {}
+def follow_installed(
+    wheels: Sequence[Wheel],
+    request: Request,
+    python: Python,
+    match: str | None,
+    probe: Callable[[list[str]], dict[str, Any]],
+) -> tuple[Request, list[str]]:
+    """Return the request with the version of the installed packages, and a note for the user. Raises `InstallError`."""
+    name = normalize_name(request.project)
+    tags = {entry.get("tag") for entry in wheels if entry["project"] == name}
+    family = {entry["project"] for entry in wheels if entry.get("tag") in tags} - {name}
+    others = [normalize_name(match)] if match else sorted(family)
+    installed = probe(others) if others else {}
     for other in others:
-        found = there.get(other)
+        found = installed.get(other)
         if found is None:
             continue
         version = Version.parse(found["version"].partition("+")[0])
-        if wish.nightly and not version.dev:
-            raise Stop(
-                f"--nightly was given, and {other} {found['version']} is installed, which is a release: "
-                "packages of one set have exactly one version",
-                f"leave out --nightly, or install a nightly of {other} first, or take --upgrade",
+        if request.nightly and not version.dev:
+            raise InstallError(
+                f"--nightly conflicts with the installed release {other} {found['version']}: packages "
+                "released together must have the same version",
+                f"omit --nightly, install a nightly of {other} first, or use --upgrade",
                 USAGE,
             )
-        return replace(wish, version=version), [f"{other} {found['version']} is installed, which sets the version"]
+        return replace(request, version=version), [f"using the version of the installed {other} {found['version']}"]
     if match:
-        raise Stop(f"--match: {match} is not installed for {python.path}", "install it first, or give a version", USAGE)
-    own = python.found.get(name)
-    if own is None or wish.nightly:
-        return wish, []
+        raise InstallError(
+            f"{match}, given with --match, is not installed for {python.path}",
+            "install it first, or give a version",
+            USAGE,
+        )
+    own = python.installed.get(name)
+    if own is None or request.nightly:
+        return request, []
     version = Version.parse(own["version"].partition("+")[0])
-    if any(row["project"] == name and Version.parse(row["version"]).key == version.key for row in wheels):
-        return replace(wish, version=version), [f"{name} {own['version']} is installed; --upgrade takes the newest"]
-    return wish, [f"{name} {own['version']} is installed, which this index does not have"]
+    if any(entry["project"] == name and Version.parse(entry["version"]).key == version.key for entry in wheels):
+        return replace(request, version=version), [
+            f"{name} {own['version']} is installed; use --upgrade for the newest version"
+        ]
+    return request, [f"{name} {own['version']} is installed, but this index does not have that version"]
 
 
-def _covering(rows: Sequence[Wheel], order: Sequence[str], machine: Machine) -> list[Wheel]:
+def _choose_covering(entries: Sequence[Wheel], order: Sequence[str], machine: Machine) -> list[Wheel]:
     for known in (True, False):
         for label in order:
-            of_label = [row for row in rows if row["cuda"] == label and (row["covers"] is not None) == known]
-            chosen = [row for row in of_label if not uncovered(row, machine)]
+            of_label = [entry for entry in entries if entry["cuda"] == label and (entry["covers"] is not None) == known]
+            chosen = [entry for entry in of_label if not find_uncovered(entry, machine)]
             if chosen:
-                return [row for row in chosen if row["version"] == min(chosen, key=lambda r: r["bytes"])["version"]]
-    known_rows = [row for row in rows if row["cuda"] in order]
-    ranked = sorted(known_rows, key=lambda row: order.index(row["cuda"]))
-    held = {c: [row["version"] for row in ranked if c in row["covers"]] for c in machine.capabilities}
+                return [
+                    entry for entry in chosen if entry["version"] == min(chosen, key=lambda r: r["bytes"])["version"]
+                ]
+    known_entries = [entry for entry in entries if entry["cuda"] in order]
+    ranked = sorted(known_entries, key=lambda entry: order.index(entry["cuda"]))
+    held = {c: [entry["version"] for entry in ranked if c in entry["covers"]] for c in machine.capabilities}
     nowhere = [c for c, versions in held.items() if not versions]
     if nowhere:
-        covered = sorted({c for row in known_rows for c in row["covers"]}, key=capability)
-        elsewhere = sorted({row["cuda"] for row in rows if set(nowhere) <= set(row["covers"] or ())} - set(order))
-        hint = f"; for {_listed(elsewhere)} there is one: see --cuda-version" if elsewhere else ""
-        raise Stop(
-            f"no wheel of this version holds code for {', '.join(nowhere)}; GPUs here: {machine.shown()}",
-            f"covered for {_listed(order)}: {_listed(covered)}{hint}",
+        covered = sorted({c for entry in known_entries for c in entry["covers"]}, key=parse_capability)
+        elsewhere = sorted(
+            {entry["cuda"] for entry in entries if set(nowhere) <= set(entry["covers"] or ())} - set(order)
+        )
+        hint = f"; a wheel for {_join(elsewhere)} covers it: use --cuda-version" if elsewhere else ""
+        raise InstallError(
+            f"no wheel of this version covers compute capability {', '.join(nowhere)}; GPUs found: "
+            + machine.describe_gpus(),
+            f"wheels for {_join(order)} cover {_join(covered)}{hint}",
         )
     parts = "; ".join(f"{c} is covered by {versions[0]}" for c, versions in held.items())
-    raise Stop(
-        f"no single wheel covers all GPUs here: {machine.shown()}; {parts}",
-        "make one environment for each kind of GPU, with --sm-family there and CUDA_VISIBLE_DEVICES at run time",
+    raise InstallError(
+        f"no single wheel covers all GPUs found: {machine.describe_gpus()}; {parts}",
+        "create one environment per kind of GPU: install with --sm-family, and run with CUDA_VISIBLE_DEVICES",
     )
 
 
 # --- pip and uv -------------------------------------------------------------------------------------------------------
 
 
-def own_python() -> str:
-    """The Python that runs. Raises `Stop` for one that uv throws away afterwards."""
+def current_python() -> str:
+    """Return the running Python. Raises `InstallError` if uv deletes its environment afterwards."""
     if os.environ.get("UV") and re.search(r"[/\\](builds|environments|archive)-v\d+[/\\]", sys.prefix):
-        raise Stop(
-            "uv runs this with a Python of its own, which is thrown away afterwards",
-            "--python PATH; or start it by `uv run install_wheel.py` alone, which takes your environment",
+        raise InstallError(
+            "uv runs this script in a temporary environment and deletes it afterwards",
+            "give --python PATH, or use plain `uv run install_wheel.py`, which uses your environment",
             USAGE,
         )
     return sys.executable
 
 
-def installer(python: str) -> list[str]:
-    """The start of an install command: that Python's pip, else uv. Raises `Stop`."""
+def find_installer(python: str) -> list[str]:
+    """Return the start of the install command: pip of that Python, or uv. Raises `InstallError`."""
     has_pip = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
     if has_pip:
         return [python, "-m", "pip", "install"]
     uv = shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", python]
-    raise Stop(f"'{python}' has no pip, and there is no uv on PATH", f"{python} -m ensurepip, or install uv", USAGE)
+    raise InstallError(
+        f"{python} has no pip, and uv is not on PATH", f"run {python} -m ensurepip, or install uv", USAGE
+    )
 
 
-def check(project: str, machine: Machine, python: Python) -> dict[str, Any]:
-    """Whether the installed wheel covers every GPU here. Raises `Stop` if it does not, or if that cannot be known."""
-    found = python.found.get(normalized(project))
+def check_installed(project: str, machine: Machine, python: Python) -> dict[str, Any]:
+    """Check that the installed wheel covers all GPUs. Raises `InstallError` if it does not or if that is unknown."""
+    found = python.installed.get(normalize_name(project))
     if found is None:
-        raise Stop(f"{project} is not installed for {python.path}", "install it, or see --python")
-    shown = f"{project} {found['version']}"
-    if not found["stamp"]:
-        raise Stop(
-            f"{shown} does not say what GPUs it covers: it has no fatwheel.json", "it was not packed by fatwheel"
+        raise InstallError(
+            f"{project} is not installed for {python.path}", "install it, or choose another Python with --python"
         )
-    stamp = json.loads(found["stamp"])
-    covers = set(stamp["covers"])
-    if stamp["cuda"] is not None and not covers:  # a shim: its providers hold the code
+    shown = f"{project} {found['version']}"
+    if not found["embedded"]:
+        raise InstallError(
+            f"{shown} does not declare the GPUs it covers: it contains no fatwheel.json",
+            "only wheels that fatwheel built can be checked",
+        )
+    embedded = json.loads(found["embedded"])
+    covers = set(embedded["covers"])
+    if embedded["cuda"] is not None and not covers:  # the provider wheels of a shim contain its code
         names = [
             match[1] for text in found["requires"] if (match := _NEED.match(text)) and match[2] == found["version"]
         ]
-        there = Python.probe(python.path, list(map(normalized, names))).found if names else {}
-        for one in there.values():
-            if one and one["stamp"] and one["version"] == found["version"]:
-                covers |= set(json.loads(one["stamp"])["covers"])
-    known = sorted(covers, key=capability)
-    if stamp["cuda"] is None:
+        held = Python.probe(python.path, list(map(normalize_name, names))).installed if names else {}
+        for one in held.values():
+            if one and one["embedded"] and one["version"] == found["version"]:
+                covers |= set(json.loads(one["embedded"])["covers"])
+    known = sorted(covers, key=parse_capability)
+    if embedded["cuda"] is None:
         return {"installed": found["version"], "covers": known, "machine": machine.to_json()}
     if not machine.gpus:
-        raise Stop(f"{shown} cannot be checked: no GPU was found ({machine.source})", "run it where the GPU is")
+        raise InstallError(
+            f"cannot check {shown}: no GPU found (checked {machine.source})", "run this on the machine with the GPU"
+        )
     missing = [c for c in machine.capabilities if c not in covers]
     if missing:
-        raise Stop(
-            f"{shown} holds no code for {', '.join(missing)}; it covers {_listed(known)}",
-            "install again without --check: the wheel for these GPUs is taken",
+        raise InstallError(
+            f"{shown} does not cover {', '.join(missing)}; it covers {_join(known)}",
+            "run again without --check to install the wheel for these GPUs",
         )
-    if machine.cuda is not None and cuda_release(stamp["cuda"])[0] > machine.cuda[0]:
-        raise Stop(f"{shown} needs a driver for CUDA {stamp['toolkit']}; this one is for {machine.cuda[0]}.x")
+    if machine.cuda is not None and parse_cuda_release(embedded["cuda"])[0] > machine.cuda[0]:
+        raise InstallError(
+            f"{shown} requires CUDA {embedded['toolkit']}, but the driver supports only CUDA {machine.cuda[0]}.x",
+            "update the NVIDIA driver, or run again without --check to install a wheel for this driver",
+        )
     return {"installed": found["version"], "covers": known, "machine": machine.to_json()}
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options."""
-    own = globals().get("__file__")  # not where the script comes through a pipe
+def make_parser() -> argparse.ArgumentParser:
+    """Return the command-line parser."""
+    own = globals().get("__file__")  # undefined if the script is read from a pipe
     folder = Path(own).resolve().parent if own else None
     beside = str(folder) if folder and (folder / "index.json").is_file() else None
-    made = argparse.ArgumentParser(
-        description="Install the one wheel that fits this machine's GPUs, from an index that fatwheel wrote."
+    parser = _Parser(
+        description="Install the wheel that fits the GPUs of this machine, from an index written by fatwheel."
     )
-    made.add_argument("project", nargs="?", help="PROJECT or PROJECT==VERSION")
-    made.add_argument(
+    parser.add_argument("project", nargs="?", help="PROJECT or PROJECT==VERSION")
+    parser.add_argument(
         "--index-url",
         default=os.environ.get("FATWHEEL_INDEX_URL") or beside,
-        help="root of the index: http(s)://, file:// or a folder",
+        help="root of the index: an http(s):// or file:// URL, or a folder [env: FATWHEEL_INDEX_URL]",
     )
-    made.add_argument("--cuda-version", default=os.environ.get("FATWHEEL_CUDA") or None, help="13.0, 130 or cu130")
-    made.add_argument("--sm-family", help="take this family, whatever GPUs are here (sm9x; of providers, sm90a)")
-    made.add_argument("--python", help="install for this Python (default: the one that runs)")
-    made.add_argument("--match", metavar="PACKAGE", help="take the version of this package, which is installed")
-    made.add_argument("--upgrade", action="store_true", help="take the newest version, whatever is installed")
-    made.add_argument("--nightly", action="store_true", help="a nightly (.dev) version")
-    made.add_argument("--dry-run", action="store_true", help="show what would be run, and stop")
-    made.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    made.add_argument("--check", action="store_true", help="install nothing: does what is installed fit the GPUs?")
-    made.add_argument("--detect", action="store_true", help="install nothing: show the driver and the GPUs")
-    return made
+    parser.add_argument(
+        "--cuda-version",
+        default=os.environ.get("FATWHEEL_CUDA") or None,
+        help="use this CUDA version, e.g. 13.0, 130 or cu130 [env: FATWHEEL_CUDA]",
+    )
+    parser.add_argument(
+        "--sm-family", help="install this GPU family (sm9x) or provider (sm90a), whatever GPUs are found"
+    )
+    parser.add_argument("--python", help="install into the environment of this Python [default: the running one]")
+    parser.add_argument("--match", metavar="PACKAGE", help="install the same version as this installed package")
+    parser.add_argument("--upgrade", action="store_true", help="install the newest version")
+    parser.add_argument("--nightly", action="store_true", help="install a nightly (.dev) version")
+    parser.add_argument("--dry-run", action="store_true", help="print the install command without running it")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--check", action="store_true", help="check that the installed wheel covers the GPUs; install nothing"
+    )
+    parser.add_argument("--detect", action="store_true", help="print the driver and the GPUs; install nothing")
+    return parser
 
 
-def _say(text: str) -> None:
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports errors as the rest of the script does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `InstallError`."""
+        raise InstallError(message, f"run {self.prog} --help", USAGE)
+
+
+def _format_size(count: float) -> str:
+    unit = "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.2f} {unit}"
+
+
+def _log(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _wish(options: argparse.Namespace) -> Wish:
+def _parse_request(options: argparse.Namespace) -> Request:
     match = re.fullmatch(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\s*===?\s*(\S+))?", options.project or "")
     if not match:
-        raise Stop(f"'{options.project or ''}' is not PROJECT or PROJECT==VERSION", "see --help", USAGE)
-    return Wish(
+        what = f"invalid requirement '{options.project}'" if options.project else "no project given"
+        raise InstallError(what, "give PROJECT or PROJECT==VERSION", USAGE)
+    return Request(
         match[1],
         Version.parse(match[2]) if match[2] else None,
-        cuda_label(options.cuda_version) if options.cuda_version else None,
+        parse_cuda_label(options.cuda_version) if options.cuda_version else None,
         options.sm_family.lower() if options.sm_family else None,
         options.nightly,
     )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Do what was asked; the answer as plain data. Raises `Stop`."""
+    """Run the command; returns its result as JSON-serializable data. Raises `InstallError`."""
     machine = detect()
     if options.detect:
         return machine.to_json()
-    wish = _wish(options)
-    name = normalized(wish.project)
-    python = Python.probe(options.python or own_python(), [name, "torch"])
+    request = _parse_request(options)
+    name = normalize_name(request.project)
+    python = Python.probe(options.python or current_python(), [name, "torch"])
     if options.check:
-        return check(wish.project, machine, python)
+        return check_installed(request.project, machine, python)
     if not options.index_url:
-        raise Stop("no index is named", "--index-url, or FATWHEEL_INDEX_URL", USAGE)
+        raise InstallError("no index URL given", "use --index-url, or set FATWHEEL_INDEX_URL", USAGE)
     base, wheels = read_index(options.index_url)
-    told: list[str] = []
-    if wish.version is None and not options.upgrade:
-        wish, told = discovered(
-            wheels, wish, python, options.match, lambda names: Python.probe(python.path, names).found
+    sources: list[str] = []
+    if request.version is None and not options.upgrade:
+        request, sources = follow_installed(
+            wheels, request, python, options.match, lambda names: Python.probe(python.path, names).installed
         )
-    parts, notes = pick(wheels, wish, machine, python)
-    notes = told + notes
-    row = parts[0].row
-    url = urllib.parse.urljoin(base, row["url"])
-    folder = row["page"].rstrip("/").rpartition("/")[0]  # cu130/sm9x, without the project
+    parts, notes = pick_wheels(wheels, request, machine, python)
+    notes = sources + notes
+    entry = parts[0].entry
+    url = urllib.parse.urljoin(base, entry["url"])
+    folder = entry["page"].rstrip("/").rpartition("/")[0]  # cu130/sm9x, without the project
     direct = [part.direct(base) for part in parts]
-    command = [*installer(python.path), *direct]
+    command = [*find_installer(python.path), *direct]
     extras = f"[{','.join(parts[0].extras)}]" if parts[0].extras else ""
     answer = {
-        "project": row["project"],
-        "version": row["version"],
-        "pin": f"{name}{extras}=={row['version']}",
+        "project": entry["project"],
+        "version": entry["version"],
+        "pin": f"{name}{extras}=={entry['version']}",
         "page": base + (folder + "/" if folder else ""),
-        "wheel": row["file"],
-        "wheels": [part.row["file"] for part in parts],
+        "wheel": entry["file"],
+        "wheels": [part.entry["file"] for part in parts],
         "url": url,
-        "sha256": row["sha256"],
-        "bytes": sum(part.row["bytes"] for part in parts),
+        "sha256": entry["sha256"],
+        "bytes": sum(part.entry["bytes"] for part in parts),
         "direct": direct,
         "command": command,
         "notes": notes,
         "machine": machine.to_json(),
         "installed": False,
     }
-    covered = sorted({c for part in parts for c in part.row["covers"] or []}, key=capability)
+    covered = sorted({c for part in parts for c in part.entry["covers"] or []}, key=parse_capability)
     for part in parts:
-        _say(f"{part.row['file']} ({part.row['bytes'] / 1e6:.1f} MB)")
-    _say(
-        f"  GPUs here: {machine.shown()}; covered: {_listed(covered, 'not known' if row['covers'] is None else 'any')}"
+        _log(f"{part.entry['file']} ({_format_size(part.entry['bytes'])})")
+    _log(
+        f"  GPUs found: {machine.describe_gpus()}; "
+        f"covered: {_join(covered, 'unknown' if entry['covers'] is None else 'any')}"
     )
     for note in notes:
-        _say(f"  {note}")
+        _log(f"  {note}")
     if options.dry_run:
         return answer
     output = sys.stderr if options.json else None
-    status = subprocess.run(command, stdout=output, check=False).returncode
-    if status:
-        raise Stop(f"the install ended with status {status}: {shlex.join(command)}", status=1)
-    after = Python.probe(python.path, [name]).found[name]
-    if after is None or after["version"] != row["version"]:
-        raise Stop(f"{row['version']} was installed, but Python finds {after and after['version']}", status=1)
+    code = subprocess.run(command, stdout=output, check=False).returncode
+    if code:
+        tool = "uv" if command[1:3] == ["pip", "install"] else "pip"
+        raise InstallError(f"{tool} exited with code {code}: {shlex.join(command)}", code=1)
+    after = Python.probe(python.path, [name]).installed[name]
+    if after is None or after["version"] != entry["version"]:
+        raise InstallError(
+            f"{name} {entry['version']} was installed, but {python.path} finds "
+            + (after["version"] if after else "no version"),
+            "check for another installation on PYTHONPATH",
+            code=1,
+        )
     return {**answer, "installed": True}
 
 
-def _shown(options: argparse.Namespace, answer: dict[str, Any]) -> str:
+def _format_answer(options: argparse.Namespace, answer: dict[str, Any]) -> str:
     if options.json:
         return json.dumps(answer, indent=2)
     if options.detect:
-        gpus = [f"GPU {gpu['capability']}  {gpu['name']}" for gpu in answer["gpus"]] or ["no GPU"]
-        driver = f"driver {answer['driver'] or 'of unknown version'}, for CUDA {answer['cuda'] or 'not known'}"
-        return "\n".join([f"{driver} (asked {answer['source']})", *gpus])
+        gpus = [f"GPU {gpu['capability']}  {gpu['name']}" for gpu in answer["gpus"]]
+        driver = "no NVIDIA driver found"
+        if answer["driver"] or answer["cuda"]:
+            driver = f"driver {answer['driver'] or 'of unknown version'}, CUDA {answer['cuda'] or 'unknown'}"
+        return "\n".join([f"{driver} (checked {answer['source']})", *(gpus or ["no GPU found"])])
     if options.check:
-        return f"{options.project} {answer['installed']} covers every GPU here"
+        return f"{options.project} {answer['installed']} covers all GPUs of this machine"
     if answer["installed"]:
         return f"installed {answer['pin']}"
     plain = " ".join(map(shlex.quote, answer["command"]))
@@ -949,19 +1057,20 @@ def _shown(options: argparse.Namespace, answer: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; the exit status."""
-    options = parser().parse_args(arguments)
+    """Run the command; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        print(_shown(options, run(options)))
-    except Stop as stop:
-        _say(f"error: {stop.what}")
-        if stop.help:
-            _say(f"  help: {stop.help}")
-        if options.json:
-            print(json.dumps({"error": stop.what, "help": stop.help, "status": stop.status}, indent=2))
-        return stop.status
+        options = make_parser().parse_args(words)
+        print(_format_answer(options, run(options)))
+    except InstallError as error:
+        _log(f"error: {error.what}")
+        if error.help:
+            _log(f"  help: {error.help}")
+        if "--json" in words:
+            print(json.dumps({"error": error.what, "help": error.help, "status": error.code}, indent=2))
+        return error.code
     except KeyboardInterrupt:
-        _say("interrupted")
+        _log("interrupted")
         return 130
     return 0
 

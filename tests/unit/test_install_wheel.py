@@ -1,4 +1,4 @@
-"""Which wheel the installer takes for which machine, and what it says where there is none."""
+"""Which wheel the installer chooses for which machine, and its errors if none fits."""
 
 import importlib.util
 import json
@@ -51,7 +51,9 @@ def python(**facts):
 def choose(*capabilities, rows=RELEASE, cuda=(13, 0), found=None, **wish):
     if "version" in wish:
         wish["version"] = tool.Version.parse(wish["version"])
-    return tool.choose(rows, tool.Wish("demo", **wish), machine(*capabilities, cuda=cuda), python(found=found or {}))
+    return tool.choose_wheel(
+        rows, tool.Request("demo", **wish), machine(*capabilities, cuda=cuda), python(installed=found or {})
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,9 +71,9 @@ def test_one_wheel_that_covers_every_gpu_is_taken(capabilities, version):
 
 
 def test_gpus_that_no_single_wheel_covers_are_named_with_the_wheels_that_cover_each():
-    with pytest.raises(tool.Stop) as stop:
+    with pytest.raises(tool.InstallError) as stop:
         choose("9.0", "12.0")
-    assert stop.value.status == 5
+    assert stop.value.code == 5
     assert "9.0 is covered by 1.0+cu130.sm9x" in stop.value.what
     assert "12.0 is covered by 1.0+cu130.sm12x" in stop.value.what
     assert "--sm-family" in stop.value.help
@@ -88,22 +90,22 @@ def test_the_smaller_of_two_wheels_that_fit_is_taken():
 
 
 def test_no_gpu_is_an_error_that_lists_the_families():
-    with pytest.raises(tool.Stop, match="no GPU was found") as stop:
+    with pytest.raises(tool.InstallError, match=r"no GPU found \(checked NVML\)") as stop:
         choose()
     assert "sm10x, sm12x, sm9x" in stop.value.help
 
 
 def test_a_gpu_too_old_for_all_wheels_is_an_error_that_lists_what_is_covered():
-    with pytest.raises(tool.Stop, match=r"holds code for 7\.0") as stop:
+    with pytest.raises(tool.InstallError, match=r"covers compute capability 7\.0") as stop:
         choose("7.0")
     assert "7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 10.3, 12.0, 12.1" in stop.value.help
 
 
 def test_a_gpu_that_another_cuda_version_covers_is_pointed_to_it():
     rows = [row(cuda="cu130"), row(cuda="cu140", family="sm10x", covers=["10.7"])]
-    with pytest.raises(tool.Stop) as stop:
+    with pytest.raises(tool.InstallError) as stop:
         choose("10.7", rows=rows)
-    assert "for cu140 there is one" in stop.value.help
+    assert "a wheel for cu140 covers it: use --cuda-version" in stop.value.help
 
 
 def test_a_gpu_in_the_order_of_labels_is_never_decisive():
@@ -125,49 +127,53 @@ def test_a_newer_minor_version_is_taken_where_no_native_one_covers_the_gpu():
 
 
 def test_a_driver_too_old_for_every_wheel_is_an_error():
-    with pytest.raises(tool.Stop, match=r"no wheel for this CUDA version: the driver supports CUDA 12\.8") as stop:
+    with pytest.raises(
+        tool.InstallError, match=r"no wheel for a matching CUDA version: the driver supports CUDA 12\.8"
+    ) as stop:
         choose("9.0", rows=[row(cuda="cu130")], cuda=(12, 8))
     assert "CUDA 13: 580" in stop.value.help
 
 
 def test_an_installed_torch_comes_before_the_driver():
-    found = {"torch": {"version": "2.11.0+cu129", "cuda": "cu129", "stamp": None}}
+    found = {"torch": {"version": "2.11.0+cu129", "cuda": "cu129", "embedded": None}}
     assert choose("9.0", found=found)[0]["cuda"] == "cu129"
 
 
 def test_a_torch_of_another_cuda_major_is_an_error():
-    found = {"torch": {"version": "2.11.0+cu118", "cuda": "11.8", "stamp": None}}
-    with pytest.raises(tool.Stop, match=r"torch 2\.11\.0\+cu118 is for cu118"):
+    found = {"torch": {"version": "2.11.0+cu118", "cuda": "11.8", "embedded": None}}
+    with pytest.raises(tool.InstallError, match=r"torch 2\.11\.0\+cu118 uses cu118"):
         choose("9.0", found=found)
 
 
 def test_a_torch_without_cuda_leaves_it_to_the_driver():
-    assert choose("9.0", found={"torch": {"version": "2.11.0+cpu", "cuda": None, "stamp": None}})[0]["cuda"] == "cu130"
+    assert (
+        choose("9.0", found={"torch": {"version": "2.11.0+cpu", "cuda": None, "embedded": None}})[0]["cuda"] == "cu130"
+    )
 
 
 def test_without_driver_and_torch_the_cuda_version_must_be_given():
-    with pytest.raises(tool.Stop, match="the CUDA version is not known"):
+    with pytest.raises(tool.InstallError, match="cannot determine the CUDA version"):
         choose("9.0", cuda=None)
     assert choose("9.0", cuda=None, version="1.0+cu129.sm9x")[0]["cuda"] == "cu129"
 
 
 @pytest.mark.parametrize("text", ["cu130", "130", "13.0", "CU130", "13.0.2"])
 def test_a_cuda_version_is_read_in_every_spelling(text):
-    assert tool.cuda_label(text) == "cu130"
+    assert tool.parse_cuda_label(text) == "cu130"
 
 
 @pytest.mark.parametrize(
     ("label", "release"), [("cu92", (9, 2)), ("cu118", (11, 8)), ("cu130", (13, 0)), ("cu1310", (13, 10))]
 )
 def test_a_label_stands_for_a_release(label, release):
-    assert tool.cuda_release(label) == release
+    assert tool.parse_cuda_release(label) == release
 
 
 @pytest.mark.parametrize("text", ["13", "cuda13", "", "13.x"])
 def test_another_cuda_version_is_a_usage_error(text):
-    with pytest.raises(tool.Stop) as stop:
-        tool.cuda_label(text)
-    assert stop.value.status == 2
+    with pytest.raises(tool.InstallError) as stop:
+        tool.parse_cuda_label(text)
+    assert stop.value.code == 2
 
 
 def test_a_given_family_is_taken_without_a_gpu():
@@ -177,11 +183,11 @@ def test_a_given_family_is_taken_without_a_gpu():
 def test_a_given_family_that_does_not_cover_the_gpu_is_taken_with_a_warning():
     chosen, notes = choose("9.0", family="sm12x")
     assert chosen["family"] == "sm12x"
-    assert any("WARNING" in note and "9.0" in note for note in notes)
+    assert any("warning: this wheel does not cover" in note and "9.0" in note for note in notes)
 
 
 def test_a_family_that_is_not_there_is_an_error_that_lists_those_that_are():
-    with pytest.raises(tool.Stop, match="no wheel of family sm11x") as stop:
+    with pytest.raises(tool.InstallError, match="no wheel of family sm11x") as stop:
         choose(family="sm11x")
     assert "sm10x, sm12x, sm9x" in stop.value.help
 
@@ -189,7 +195,7 @@ def test_a_family_that_is_not_there_is_an_error_that_lists_those_that_are():
 def test_a_given_label_is_taken_whole():
     chosen, notes = choose("9.0", version="1.0+cu129.sm12x")
     assert chosen["version"] == "1.0+cu129.sm12x"
-    assert any("WARNING" in note for note in notes)
+    assert any(note.startswith("warning: ") for note in notes)
 
 
 def test_the_newest_release_is_taken_where_no_version_is_given():
@@ -199,9 +205,9 @@ def test_the_newest_release_is_taken_where_no_version_is_given():
 
 def test_a_family_that_the_newest_release_lacks_is_not_taken_from_an_older_one():
     rows = [row("0.8", family="sm12x"), row("0.9", family="sm12x"), row("0.9.1"), row("1.0")]
-    with pytest.raises(tool.Stop, match="of this version") as stop:
+    with pytest.raises(tool.InstallError, match="of this version") as stop:
         choose("12.0", rows=rows)
-    assert "or take demo==0.9, which has one" in stop.value.help
+    assert "or install demo==0.9, which has a matching wheel" in stop.value.help
 
 
 def test_a_nightly_is_the_newest_dev_version():
@@ -210,19 +216,21 @@ def test_a_nightly_is_the_newest_dev_version():
 
 
 def test_a_nightly_of_a_release_version_is_refused_with_the_reason():
-    with pytest.raises(tool.Stop, match=r"nightlies are \.dev versions") as stop:
+    with pytest.raises(
+        tool.InstallError, match=r"--nightly conflicts with demo==1\.0: nightlies have \.dev versions"
+    ) as stop:
         choose("9.0", version="1.0", nightly=True)
-    assert stop.value.status == 2
+    assert stop.value.code == 2
 
 
 def test_a_version_that_is_not_there_is_an_error_that_lists_those_that_are():
-    with pytest.raises(tool.Stop) as stop:
+    with pytest.raises(tool.InstallError) as stop:
         choose("9.0", version="2.0")
     assert "1.0+cu130.sm9x" in stop.value.help
 
 
 def test_a_project_that_is_not_there_is_an_error_that_lists_those_that_are():
-    with pytest.raises(tool.Stop, match="no project 'demo'") as stop:
+    with pytest.raises(tool.InstallError, match="project 'demo' is not in this index") as stop:
         choose("9.0", rows=[row(project="other")])
     assert "other" in stop.value.help
 
@@ -232,7 +240,7 @@ def test_a_wheel_of_which_nothing_is_known_is_taken_only_last_and_with_a_note():
     assert choose("9.0", rows=[legacy, *RELEASE])[0]["family"] == "sm9x"
     chosen, notes = choose("9.0", rows=[legacy])
     assert chosen is legacy
-    assert "what GPUs it covers is not known" in notes
+    assert "the GPUs that this wheel covers are unknown" in notes
 
 
 def test_a_pure_wheel_needs_no_gpu():
@@ -240,7 +248,7 @@ def test_a_pure_wheel_needs_no_gpu():
 
 
 def test_a_wheel_for_another_cpu_is_not_taken():
-    with pytest.raises(tool.Stop, match=r"is for Python 3\.11 on Linux x86_64") as stop:
+    with pytest.raises(tool.InstallError, match=r"no wheel of demo 1\.0 supports Python 3\.11 on Linux x86_64") as stop:
         choose("9.0", rows=[row(arch="aarch64")])
     assert "manylinux_2_28_aarch64" in stop.value.help
 
@@ -268,7 +276,7 @@ def test_a_wheel_for_another_cpu_is_not_taken():
     ],
 )
 def test_tags_are_judged_as_pip_judges_them(tag, facts, taken):
-    assert bool(python(**facts).takes(f"demo-1.0-{tag}.whl")) == taken
+    assert bool(python(**facts).rate_file(f"demo-1.0-{tag}.whl")) == taken
 
 
 @pytest.mark.parametrize(
@@ -308,7 +316,7 @@ def test_spellings_of_one_version_are_equal(one, other):
 )
 def test_visible_devices_are_those_that_cuda_would_see(setting, left):
     gpus = [tool.Gpu("9.0", uuid=f"GPU-{letter}") for letter in "abc"]
-    assert "".join(gpu.uuid[-1] for gpu in tool.visible(gpus, setting)) == left
+    assert "".join(gpu.uuid[-1] for gpu in tool.filter_visible(gpus, setting)) == left
 
 
 @pytest.mark.parametrize(
@@ -321,18 +329,18 @@ def test_the_environment_overrides_detection(monkeypatch, value, expected):
 
 def test_a_capability_that_is_none_is_a_usage_error(monkeypatch):
     monkeypatch.setenv("FATWHEEL_GPU", "sm_90")
-    with pytest.raises(tool.Stop, match="'sm_90' is not a compute capability"):
+    with pytest.raises(tool.InstallError, match="invalid compute capability 'sm_90'"):
         tool.detect()
 
 
 def pick(*capabilities, rows, cuda=(13, 0), found=None, **wish):
     wish["version"] = tool.Version.parse(wish["version"]) if "version" in wish else None
-    asked = tool.Wish("demo", **wish)
-    return tool.pick(rows, asked, machine(*capabilities, cuda=cuda), python(found=found or {}))
+    asked = tool.Request("demo", **wish)
+    return tool.pick_wheels(rows, asked, machine(*capabilities, cuda=cuda), python(installed=found or {}))
 
 
 def names(parts):
-    return [part.row["project"] + (f"[{','.join(part.extras)}]" if part.extras else "") for part in parts]
+    return [part.entry["project"] + (f"[{','.join(part.extras)}]" if part.extras else "") for part in parts]
 
 
 TARGETS = {"sm80": ["8.0", "8.6", "8.9"], "sm90": ["9.0"], "sm90a": ["9.0"], "sm120f": ["12.0", "12.1"]}
@@ -371,18 +379,18 @@ def test_a_shim_that_requires_all_providers_brings_them_all():
 
 
 def test_a_gpu_that_no_provider_covers_is_an_error_that_lists_what_there_is():
-    with pytest.raises(tool.Stop, match=r"no wheel of demo 1\.0\+cu130 for 7\.0") as stop:
+    with pytest.raises(tool.InstallError, match=r"no provider wheel of demo 1\.0 for 7\.0") as stop:
         pick("7.0", rows=provided())
-    assert "cu130 has no provider for 7.0; it has them for 8.0, 8.6, 8.9, 9.0, 12.0, 12.1" in stop.value.help
+    assert "the cu130 provider wheels cover 8.0, 8.6, 8.9, 9.0, 12.0, 12.1, not 7.0" in stop.value.help
 
 
 def test_another_cuda_version_is_taken_where_only_its_providers_cover_the_gpu():
     rows = [*provided("cu130", targets={"sm90": ["9.0"]}), *provided("cu134", targets={"sm120f": ["12.0"]})]
-    assert pick("12.0", rows=rows)[0][0].row["cuda"] == "cu134"
+    assert pick("12.0", rows=rows)[0][0].entry["cuda"] == "cu134"
 
 
 def test_without_a_gpu_a_provider_must_be_named():
-    with pytest.raises(tool.Stop, match="no provider was chosen") as stop:
+    with pytest.raises(tool.InstallError, match="no GPU found") as stop:
         pick(rows=provided())
     assert "sm120f, sm80, sm90, sm90a" in stop.value.help
     assert names(pick(rows=provided(), family="sm90a")[0]) == ["demo[sm90a]", "demo-sm90a"]
@@ -398,8 +406,8 @@ def test_a_yanked_release_is_passed_over_and_taken_with_a_warning_only_by_name()
     assert choose("9.0", rows=rows)[0]["version"] == "1.0+cu130.sm9x"
     chosen, notes = choose("9.0", rows=rows, version="1.1")
     assert chosen["version"] == "1.1+cu130.sm9x"
-    assert "WARNING: it is yanked: crashes" in notes
-    with pytest.raises(tool.Stop, match="no such release") as stop:
+    assert "warning: this wheel is yanked: crashes" in notes
+    with pytest.raises(tool.InstallError, match="this index has no release of demo") as stop:
         choose("9.0", rows=rows[1:])
     assert "1.1+cu130.sm9x (yanked)" in stop.value.help
 
@@ -407,60 +415,65 @@ def test_a_yanked_release_is_passed_over_and_taken_with_a_warning_only_by_name()
 @pytest.mark.parametrize(
     ("driver", "cuda", "label", "said"),
     [
-        ("580.159.04", (13, 0), "cu130", "the driver 580.159.04, for CUDA 13.0, is new enough for cu130 (it takes 580"),
-        ("580.159.04", (13, 0), "cu134", "machine code of a newer minor version"),
-        ("570.1", (12, 8), "cu130", "WARNING: the driver 570.1, for CUDA 12.8, is too old for cu130"),
-        ("535.1", (12, 2), "cu129", "WARNING: if its code is compressed, it needs a driver of 550.54.14"),
-        (None, (13, 0), "cu130", "the driver, for CUDA 13.0, is new enough"),
+        ("580.159.04", (13, 0), "cu130", "driver 580.159.04 (CUDA 13.0) supports cu130, which requires 580 or later"),
+        ("580.159.04", (13, 0), "cu134", "CUDA minor version compatibility"),
+        (
+            "570.1",
+            (12, 8),
+            "cu130",
+            "warning: driver 570.1 (CUDA 12.8) is too old for cu130, which requires 580 or later",
+        ),
+        ("535.1", (12, 2), "cu129", "warning: if its device code is compressed, it requires driver 550.54.14"),
+        (None, (13, 0), "cu130", "driver of unknown version (CUDA 13.0) supports cu130"),
     ],
 )
 def test_it_says_whether_the_driver_is_new_enough(driver, cuda, label, said):
     here = tool.Machine((tool.Gpu("9.0"),), cuda, driver, "NVML")
-    assert said in "\n".join(tool.about_driver(row(cuda=label), here))
+    assert said in "\n".join(tool.describe_driver(row(cuda=label), here))
 
 
 def discover(installed, *, own=None, rows=None, match=None, **wish):
     """The version that is found where these packages are installed, and why."""
     shown = {name: {"version": version} for name, version in installed.items()}
     rows = rows or [row("1.0", tag="v1"), row("1.1", tag="v2"), {**row("1.0", tag="v1"), "project": "twin"}]
-    found, notes = tool.discovered(
-        rows, tool.Wish("demo", **wish), python(found={"demo": {"version": own}} if own else {}), match,
+    found, notes = tool.follow_installed(
+        rows, tool.Request("demo", **wish), python(installed={"demo": {"version": own}} if own else {}), match,
         lambda names: {name: shown.get(name) for name in names},
     )  # fmt: skip
     return found.version and found.version.key == tool.Version.parse("1.0").key, notes
 
 
 def test_the_version_is_that_of_an_installed_package_of_the_same_set():
-    assert discover({"twin": "1.0"}) == (True, ["twin 1.0 is installed, which sets the version"])
+    assert discover({"twin": "1.0"}) == (True, ["using the version of the installed twin 1.0"])
     assert discover({}) == (None, [])
 
 
 def test_the_version_is_that_of_the_package_that_match_names():
     assert discover({"other": "1.0+cu130"}, match="Other")[0]
-    with pytest.raises(tool.Stop, match="--match: other is not installed") as stop:
+    with pytest.raises(tool.InstallError, match="other, given with --match, is not installed") as stop:
         discover({}, match="other")
-    assert stop.value.status == 2
+    assert stop.value.code == 2
 
 
 def test_what_is_installed_stays_at_its_version_unless_the_index_does_not_have_it():
     assert discover({}, own="1.0+cu130.sm9x")[0]
-    assert discover({}, own="0.5") == (None, ["demo 0.5 is installed, which this index does not have"])
+    assert discover({}, own="0.5") == (None, ["demo 0.5 is installed, but this index does not have that version"])
 
 
 def test_a_nightly_beside_a_release_of_the_same_set_is_refused_with_the_reason():
-    with pytest.raises(tool.Stop, match="packages of one set have exactly one version") as stop:
+    with pytest.raises(tool.InstallError, match="packages released together must have the same version") as stop:
         discover({"twin": "1.0"}, nightly=True)
-    assert stop.value.status == 2
+    assert stop.value.code == 2
     assert discover({}, own="1.0", nightly=True) == (None, [])
 
 
 def test_a_python_that_uv_throws_away_is_not_installed_into(monkeypatch):
     monkeypatch.setenv("UV", "/usr/bin/uv")
     monkeypatch.setattr(tool.sys, "prefix", "/home/me/.cache/uv/builds-v0/.tmpOAKjYt")
-    with pytest.raises(tool.Stop, match="thrown away"):
-        tool.own_python()
+    with pytest.raises(tool.InstallError, match="deletes it afterwards"):
+        tool.current_python()
     monkeypatch.setattr(tool.sys, "prefix", "/home/me/project/.venv")
-    assert tool.own_python() == sys.executable
+    assert tool.current_python() == sys.executable
 
 
 def _index(folder, rows):
@@ -503,17 +516,21 @@ def test_an_error_is_one_document_too(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["demo"], "no index is named"),
-        (["demo[extra]", "--index-url", "."], "is not PROJECT"),
-        ([], "is not PROJECT"),
-        (["demo", "--index-url", "ftp://example.org"], "is neither http"),
-        (["demo", "--index-url", "/nowhere/at/all"], "cannot be read"),
-        (["demo", "--index-url", ".", "--cuda-version", "x"], "is not a CUDA version"),
-        (["demo==x!", "--index-url", "."], "is not a version"),
-        (["demo", "--index-url", ".", "--python", "/no/such/python"], "is not a Python that runs here"),
+        (["demo"], "no index URL given"),
+        (["demo[extra]", "--index-url", "."], "error: invalid requirement 'demo[extra]'"),
+        ([], "error: no project given\n  help: give PROJECT or PROJECT==VERSION"),
+        (["demo", "--index-url", "ftp://example.org"], "error: invalid index 'ftp://example.org'"),
+        (["demo", "--index-url", "/nowhere/at/all"], "error: cannot read /nowhere/at/all/index.json: No such file or directory"),
+        (["demo", "--index-url", ".", "--cuda-version", "x"], "error: invalid CUDA version 'x'"),
+        (["demo==x!", "--index-url", "."], "error: invalid version 'x!'"),
+        (["demo", "--index-url", ".", "--python", "/no/such/python"], "error: cannot run Python '/no/such/python': "),
+        (
+            ["demo", "--no-such-option"],
+            "error: unrecognized arguments: --no-such-option\n  help: run install_wheel.py --help",
+        ),
     ],
 )
-def test_a_usage_error_ends_with_status_2_and_no_traceback(arguments, said):
+def test_a_usage_error_exits_with_code_2_and_no_traceback(arguments, said):
     answer = run(*arguments)
     assert answer.returncode == 2
     assert said in answer.stderr
@@ -524,7 +541,7 @@ def test_a_folder_with_another_index_json_is_refused(tmp_path):
     (tmp_path / "index.json").write_text("[]")
     answer = run("demo", "--index-url", tmp_path)
     assert answer.returncode == 2
-    assert "is not an index.json of fatwheel's" in answer.stderr
+    assert "was not written by fatwheel" in answer.stderr
 
 
 def test_the_script_beside_an_index_needs_no_index_url(tmp_path):

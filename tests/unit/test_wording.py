@@ -154,7 +154,6 @@ NOT_YET: tuple[str, ...] = (
     "pipeline/fatwheel/workflows",
     "scripts/build_flashinfer.py",
     "scripts/fits.py",
-    "scripts/install_wheel.py",
     "scripts/smoke_gpu.py",
     "scripts/smoke_import.py",
     "scripts/with_cache.py",

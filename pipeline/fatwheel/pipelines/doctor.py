@@ -180,7 +180,7 @@ def _smoke(environ: Mapping[str, str]) -> Iterator[Finding]:
     machine: dict[str, Any] = json.loads(answer.output) if answer.status == 0 else {"gpus": [], "source": answer.ended}
     if not machine["gpus"]:
         yield Finding(
-            area="smoke", name="GPU", state="note", detail=f"none: {machine['source']}",
+            area="smoke", name="GPU", state="note", detail=f"none found ({machine['source']})",
             help="imports are tested here, kernels are not; use a machine with an NVIDIA GPU and its driver",
         )  # fmt: skip
     for gpu in machine["gpus"]:
