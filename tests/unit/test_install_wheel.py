@@ -520,7 +520,7 @@ def test_an_error_is_one_document_too(tmp_path):
         (["demo[extra]", "--index-url", "."], "error: invalid requirement 'demo[extra]'"),
         ([], "error: no project given\n  help: give PROJECT or PROJECT==VERSION"),
         (["demo", "--index-url", "ftp://example.org"], "error: invalid index 'ftp://example.org'"),
-        (["demo", "--index-url", "/nowhere/at/all"], "error: cannot read /nowhere/at/all/index.json: No such file or directory"),
+        (["demo", "--index-url", "/nowhere/at/all"], "error: cannot read /nowhere/at/all/index.json: No such file"),
         (["demo", "--index-url", ".", "--cuda-version", "x"], "error: invalid CUDA version 'x'"),
         (["demo==x!", "--index-url", "."], "error: invalid version 'x!'"),
         (["demo", "--index-url", ".", "--python", "/no/such/python"], "error: cannot run Python '/no/such/python': "),
