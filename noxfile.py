@@ -14,7 +14,7 @@
 #   "tenacity>=9",
 # ]
 # ///
-"""Every job of this project: what runs in CI runs on a laptop. `nox -l` lists them."""
+"""Nox sessions of this project, the same on a laptop and in CI. `nox -l` lists them."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ import nox
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "pipeline"))
 
-from fatwheel.sessions import register  # noqa: E402 - the checkout's own package
+from fatwheel.sessions import register  # noqa: E402 - this checkout
 
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["tests"]
 nox.options.error_on_missing_interpreters = True
 LOCK = "requirements/dev.txt"
 DOCS_LOCK = "requirements/docs.txt"
-RELEASE_LOCK = "requirements/release.txt"  # what the jobs of workflows install
+RELEASE_LOCK = "requirements/release.txt"  # installed by the generated workflows
 
 register("matrix.yaml", rehearse="examples/minikernels/matrix.yaml")
 
 
 def _dev(session: nox.Session) -> None:
-    """The locked development environment, and this checkout in it."""
+    """Install the locked development environment and this checkout."""
     session.install("--require-hashes", "-r", LOCK)
     session.install("--no-deps", "-e", ".")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Everything that CI checks: style, types, layers, drift, then all tests."""
+    """Run all CI checks: style, types, imports and generated files, then the tests. Arguments after -- go to pytest."""
     _dev(session)
     _lint(session)
     session.run("pytest", "-n", "2", "--dist", "loadgroup", *(session.posargs or ["tests"]))
@@ -54,7 +54,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, types, layers and drift, without the tests."""
+    """Check style, types, imports, and that generated files are up to date."""
     _dev(session)
     _lint(session)
 
@@ -70,7 +70,7 @@ def _lint(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """The documentation, into docs/_build; a warning is an error. What follows -- goes to sphinx-build."""
+    """Build the documentation in docs/_build, with warnings as errors. Arguments after -- go to sphinx-build."""
     session.install("--require-hashes", "-r", DOCS_LOCK)
     session.install("--no-deps", "-e", ".")
     session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build", *session.posargs)
@@ -78,7 +78,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def lock(session: nox.Session) -> None:
-    """Write the locked dependencies of developers, documentation and workflows anew; what follows -- goes to uv."""
+    """Update the lock files in requirements/. Arguments after -- go to `uv pip compile`."""
     for groups, place in ((["--group", "dev"], LOCK), (["--group", "docs"], DOCS_LOCK), ([], RELEASE_LOCK)):
         session.run(
             "uv", "pip", "compile", "pyproject.toml", *groups, "--universal", "--python-version", "3.11",

@@ -1,4 +1,4 @@
-"""How the documentation is built: `nox -s docs`. Its reference pages are written from the code first."""
+"""Configure Sphinx for `nox -s docs`; the reference pages are generated from the code first."""
 
 import sys
 from pathlib import Path
@@ -8,13 +8,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "pipeline")]
 
 import generate  # noqa: E402 - beside this file
 
-import fatwheel  # noqa: E402 - the checkout's own
+import fatwheel  # noqa: E402 - this checkout
 
 generate.write(HERE / "reference")
 
 project = "fatwheel"
 author = "the fatwheel contributors"
-copyright = "the fatwheel contributors"  # noqa: A001 - Sphinx's name
+copyright = "the fatwheel contributors"  # noqa: A001 - the name that Sphinx reads
 version = release = fatwheel.__version__
 
 extensions = ["myst_parser", "sphinx_copybutton"]

@@ -1,4 +1,4 @@
-"""The reference pages, written from the code: keys from the models, commands from click, records, statuses, targets."""
+"""Generate the reference pages from the code: configuration keys, commands, records, exit codes and targets."""
 
 from __future__ import annotations
 
@@ -26,52 +26,51 @@ from fatwheel.records.base import Record
 from fatwheel.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_targets, render, toolkits
 
 _MATRIX = """\
-Every key, from the model that checks it. `fatwheel check` reports all mistakes of a file at once, each with its line
-and a help. An editor that reads JSON Schema completes and checks the keys as you type, with this in the first line:
+Every key, from the model that validates it. `fatwheel check` reports all errors of a file in one run, with line numbers
+and fixes. Editors that support JSON Schema complete and validate keys as you type if this is the first line:
 """
 _SCHEMA = """\
-`fatwheel schema -o matrix.schema.json` writes the schema. Texts that look like numbers stand in quotes:
-`toolkit: "13.0"`.
+`fatwheel schema -o matrix.schema.json` writes the schema. Quote strings that look like numbers: `toolkit: "13.0"`.
 """
 _COMMANDS = """\
-`fatwheel COMMAND --help` shows the same. Results go to standard output, progress and errors to standard error; with
-`--json` the output is one JSON document, whose form is in [records](records.md). [Statuses](statuses.md) are the same
-for all of them.
+This page shows the output of `fatwheel COMMAND --help`. Commands print results to standard output, and progress and
+errors to standard error. With `--json`, the output is one JSON document, described in [Records](records.md). All
+commands use the same [exit codes](exit-codes.md).
 """
 _RECORDS = """\
-What passes between the stations, as files and as what `--json` prints. All are JSON; fields may be added in later
-versions, and readers pass over fields that they do not know. Sizes are bytes, digests SHA-256 in hexadecimal.
+The JSON files that stages exchange, and the output of `--json`. Later versions may add fields; ignore fields that
+you do not know. Sizes are in bytes, digests are SHA-256 in hexadecimal.
 """
 _TARGETS = """\
-A *capability* belongs to a device (9.0), a *target* to code (9.0a). What follows is the table that every part of
-fatwheel asks; [what covers what](../explanation/covers.md) explains it.
+A *capability* belongs to a device (9.0), a *target* to compiled code (9.0a). All parts of fatwheel use the tables
+below; [Targets and coverage](../explanation/covers.md) explains them.
 """
 _FILES = {
     "BuildRecord": "`X.whl.build.json`, beside each wheel",
-    "SmokeRecord": "`X.whl.smoke.json`, beside each wheel that was tried",
-    "EmbeddedMetadata": "`*.dist-info/fatwheel.json`, in each wheel",
+    "SmokeRecord": "`X.whl.smoke.json`, beside each tested wheel",
+    "EmbeddedMetadata": "`*.dist-info/fatwheel.json`, in each wheel that fatwheel built",
     "Manifest": "`manifest.json`, in each release",
     "Plan": "`fatwheel plan --json`",
     "PlanDiff": "`fatwheel plan --diff REV --json`",
     "ReleaseRecord": "`fatwheel release --json` and `fatwheel status --json`",
-    "ReleaseJournal": "`.fatwheel/release-TAG.json`, from which a run resumes",
+    "ReleaseJournal": "`.fatwheel/release-TAG.json`, used to resume a release",
     "Inventory": "`fatwheel inventory --json`",
     "Verification": "`fatwheel verify --json`",
     "Index": "`index.json`, at the root of an index",
     "IndexReport": "`fatwheel index --json`",
-    "Report": "`fatwheel report --json`, and `report.json` beside its page",
+    "Report": "`fatwheel report --json`, and `report.json` beside the HTML report",
     "Rehearsal": "`fatwheel rehearse --json`",
 }
 
 
 def write(folder: Path) -> list[Path]:
-    """Write all pages into a folder; those whose text is new are touched, no others."""
+    """Write all pages to a folder and return their paths; files whose text is unchanged are not touched."""
     folder.mkdir(exist_ok=True)
     pages = {
         "matrix.md": matrix_page(),
         "commands.md": commands_page(),
         "records.md": records_page(),
-        "statuses.md": statuses_page(),
+        "exit-codes.md": exit_codes_page(),
         "targets.md": targets_page(),
     }
     for name, text in pages.items():
@@ -82,7 +81,7 @@ def write(folder: Path) -> list[Path]:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table with escaped cells."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
 
@@ -95,7 +94,7 @@ def _code(text: object) -> str:
 
 
 def matrix_page() -> str:
-    """Every key that a declaration may hold."""
+    """Return the page of all keys of matrix.yaml."""
     schema = json_schema()
     parts = [
         "# matrix.yaml\n",
@@ -103,7 +102,7 @@ def matrix_page() -> str:
         "```yaml\n# yaml-language-server: $schema=matrix.schema.json\n```\n",
         _SCHEMA,
     ]
-    for path, name in _places(schema):
+    for path, name in _objects(schema):
         model = schema["$defs"][name] if name else schema
         heading = f"`{path}`" if path else "The file"
         parts.append(f"## {heading}\n")
@@ -113,8 +112,8 @@ def matrix_page() -> str:
     return "\n".join(parts)
 
 
-def _places(schema: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Each object of the schema once, under the path where it is met first."""
+def _objects(schema: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield each object of the schema once, with the first path that leads to it."""
     seen: set[str] = set()
     queue: list[tuple[str, str | None]] = [("", None)]
     while queue:
@@ -135,26 +134,26 @@ def _inner(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _inner(option)
     if isinstance(value.get("items"), dict):
         yield from ((f"[]{suffix}", name) for suffix, name in _inner(value["items"]))
-    for held in _values(value):
-        yield from ((f".NAME{suffix}", name) for suffix, name in _inner(held))
+    for one in _values(value):
+        yield from ((f".NAME{suffix}", name) for suffix, name in _inner(one))
 
 
 def _values(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a mapping's values look like, whatever form its keys have."""
+    """Return the schemas of a mapping's values, for any form of keys."""
     return [
-        held
-        for held in [value.get("additionalProperties"), *value.get("patternProperties", {}).values()]
-        if isinstance(held, dict)
+        one
+        for one in [value.get("additionalProperties"), *value.get("patternProperties", {}).values()]
+        if isinstance(one, dict)
     ]
 
 
 def _keys(model: dict[str, Any], schema: dict[str, Any]) -> str:
-    needed = set(model.get("required", []))
+    required = set(model.get("required", []))
     rows = []
     for key, value in model.get("properties", {}).items():
-        default = "needed" if key in needed else _default(value)
+        default = "required" if key in required else _default(value)
         rows.append((_code(key), _form(value, schema), default, value.get("description", "")))
-    return table(["key", "form", "default", ""], rows)
+    return table(["key", "value", "default", "description"], rows)
 
 
 def _form(value: dict[str, Any], schema: dict[str, Any]) -> str:
@@ -170,14 +169,14 @@ def _form(value: dict[str, Any], schema: dict[str, Any]) -> str:
     if "const" in value:
         return _code(value["const"])
     if value.get("examples"):
-        return f"like {_code(value['examples'][0])}"
+        return f"for example {_code(value['examples'][0])}"
     kind = value.get("type")
     if kind == "array":
-        return f"a list: {_form(value.get('items', {}), schema)}"
+        return f"a list of: {_form(value.get('items', {}), schema)}"
     if kind == "object":
         inner = _values(value)
-        return f"a mapping of names: {_form(inner[0], schema)}" if inner else "a mapping"
-    return {"string": "text", "boolean": "`true` or `false`", "integer": "a whole number"}.get(str(kind), "text")
+        return f"a mapping of names to: {_form(inner[0], schema)}" if inner else "a mapping"
+    return {"string": "a string", "boolean": "`true` or `false`", "integer": "an integer"}.get(str(kind), "a string")
 
 
 def _default(value: dict[str, Any]) -> str:
@@ -185,7 +184,7 @@ def _default(value: dict[str, Any]) -> str:
     if default is None or default in ([], {}):
         return ""
     if isinstance(default, dict):
-        return "as below"
+        return "see below"
     return _code(json.dumps(default) if not isinstance(default, str) else default)
 
 
@@ -197,11 +196,11 @@ def _sentence(text: str) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its options, as `--help` shows them."""
+    """Return the page of all commands with their options."""
     parts = [
         "# Commands\n",
         _COMMANDS,
-        table(["command", ""], [(f"[`{verb}`](#{verb})", summary) for verb, summary in SUMMARIES.items()]),
+        table(["command", "purpose"], [(f"[`{verb}`](#{verb})", summary) for verb, summary in SUMMARIES.items()]),
     ]
     for verb, summary in SUMMARIES.items():
         command: click.Command = importlib.import_module(f"fatwheel.commands.{verb}").command
@@ -212,12 +211,12 @@ def commands_page() -> str:
 def _command(verb: str, summary: str, command: click.Command) -> str:
     context = click.Context(command, info_name=f"fatwheel {verb}")
     parts = [f"## {verb}\n", f"{summary}\n", f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"]
-    told = inspect.getdoc(command.callback) if command.callback else None
-    if told:
-        parts.append(f"{_sentence(told)}\n")
+    description = inspect.getdoc(command.callback) if command.callback else None
+    if description:
+        parts.append(f"{_sentence(description)}\n")
     options = [one for one in command.params if isinstance(one, click.Option)]
-    rows = [(_names(option, context), *_told(option, context)) for option in options]
-    parts.append(table(["option", "", "default"], rows))
+    rows = [(_names(option, context), *_describe(option, context)) for option in options]
+    parts.append(table(["option", "description", "default"], rows))
     return "\n".join(parts)
 
 
@@ -226,7 +225,7 @@ def _names(option: click.Option, context: click.Context) -> str:
     return names if option.is_flag else f"{names} {option.make_metavar(context)}"
 
 
-def _told(option: click.Option, context: click.Context) -> tuple[str, str]:
+def _describe(option: click.Option, context: click.Context) -> tuple[str, str]:
     about = option.help or ""
     if option.envvar:
         about += f" Environment: `{option.envvar}`."
@@ -239,7 +238,7 @@ def _told(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 
 def records_page() -> str:
-    """Every record, with the file or the option that gives it."""
+    """Return the page of all records, with the file or the option that produces each."""
     found: list[type] = []
     for module in pkgutil.iter_modules(fatwheel.records.__path__):
         loaded = importlib.import_module(f"fatwheel.records.{module.name}")
@@ -267,30 +266,30 @@ def records_page() -> str:
 def _fields(model: type[BaseModel]) -> str:
     comments = _comments(model)
     rows = [
-        (_code(field.alias or name), _type(field.annotation), _given(field), comments.get(name, ""))
+        (_code(field.alias or name), _type(field.annotation), _field_default(field), comments.get(name, ""))
         for name, field in model.model_fields.items()
     ]
-    return table(["field", "type", "default", ""], rows)
+    return table(["field", "type", "default", "description"], rows)
 
 
 def _plain_fields(model: type) -> str:
-    """The same of a dataclass."""
+    """Return the table of a dataclass's fields."""
     hints = typing.get_type_hints(model)
     rows = [
         (_code(field.name), _type(hints[field.name]), "" if field.default is dataclasses.MISSING else "`null`", "")
         for field in dataclasses.fields(model)
     ]
-    return table(["field", "type", "default", ""], rows)
+    return table(["field", "type", "default", "description"], rows)
 
 
 def _comments(model: type[BaseModel]) -> dict[str, str]:
-    """What stands behind the fields in the source."""
+    """Return the comments after the fields in the source, by field name."""
     lines = inspect.getsource(model).splitlines()
     found = (re.match(r"    (\w+): .*?  # (.+)", line) for line in lines)
     return {match[1]: match[2] for match in found if match and not match[2].startswith("noqa")}
 
 
-def _given(field: FieldInfo) -> str:
+def _field_default(field: FieldInfo) -> str:
     if field.is_required():
         return ""
     default = field.get_default(call_default_factory=True, validated_data={})
@@ -307,61 +306,61 @@ def _type(annotation: Any) -> str:
     if origin in (list, tuple, frozenset):
         return f"list of {_type(arguments[0])}" if arguments else "list"
     if origin is dict:
-        return f"{_type(arguments[1])} by name"
+        return f"object of {_type(arguments[1])}"
     if isinstance(annotation, type) and (issubclass(annotation, Record) or dataclasses.is_dataclass(annotation)):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return {str: "text", int: "whole number", float: "number", bool: "true or false"}.get(annotation, "text")
+    return {str: "string", int: "integer", float: "number", bool: "boolean"}.get(annotation, "string")
 
 
-# Statuses and targets
+# Exit codes and targets
 
 
-def statuses_page() -> str:
-    """What the command ends with."""
+def exit_codes_page() -> str:
+    """Return the page of exit codes, from the exception classes."""
     kinds = [
         one
         for one in vars(errors).values()
         if isinstance(one, type) and issubclass(one, errors.PipelineError) and one is not errors.PipelineError
     ]
-    rows = [("0", "", "Done.")]
+    rows = [("0", "", "Success.")]
     rows += [(str(one.exit_code), _code(one.__name__), _sentence(inspect.getdoc(one) or "")) for one in kinds]
-    rows.append(("130", "", "Interrupted. What was finished stays, nothing is half-written."))
+    rows.append(("130", "", "Interrupted. Finished work is kept, and no partial files are left."))
     rows.sort(key=lambda row: int(row[0]))
     return "\n".join(
         [
-            "# Statuses\n",
-            "The exit status of `fatwheel`. An error says what happened, where, and what to do.\n",
-            table(["status", "error", ""], rows),
-            "nox itself ends with 1 for any session that failed, and prints the status of the command inside.\n",
+            "# Exit codes\n",
+            "The exit codes of all commands. Error messages state what happened, where, and how to fix it.\n",
+            table(["exit code", "exception", "description"], rows),
+            "Nox itself exits with code 1 if a session fails, and prints the exit code of the command.\n",
         ]
     )
 
 
 def targets_page() -> str:
-    """Which toolkit compiles what, what runs where, and how it is spelt."""
+    """Return the page of targets: those of each toolkit, the capabilities that run them, and the target formats."""
     releases = [(release, row.ptxas, _spaced(map(str, sorted(row.targets)))) for release, row in toolkits().items()]
     newest = list(toolkits())[-1]
     every = sorted(toolkits()[newest].targets)
     runs = [(str(target), " ".join(map(str, covers([target], None, newest))) or "none known") for target in every]
     example = parse_targets("8.0 9.0a+PTX 12.0f")
-    spelt = []
+    formats = []
     for spelling in SPELLINGS:
         try:
-            spelt.append((_code(spelling), _code(render(example, spelling))))
+            formats.append((_code(spelling), _code(render(example, spelling))))
         except errors.PipelineError as error:
-            spelt.append((_code(spelling), error.what))
+            formats.append((_code(spelling), error.what))
     return "\n".join(
         [
             "# Targets\n",
             _TARGETS,
-            "## What each toolkit compiles\n",
-            table(["CUDA", "its ptxas", "targets"], releases),
-            f"## What runs machine code, as CUDA {newest} compiles it\n",
-            f"Of the known capabilities: {' '.join(map(str, KNOWN_CAPABILITIES))}.\n",
-            table(["target", "runs on"], runs),
-            "## Spellings\n",
-            "`spelling` in matrix.yaml decides how `{targets}` is written. The example is `8.0 9.0a+PTX 12.0f`.\n",
-            table(["spelling", ""], spelt),
+            "## Targets of each toolkit\n",
+            table(["CUDA", "ptxas", "targets"], releases),
+            f"## Devices that run each target of CUDA {newest}\n",
+            f"Known capabilities: {' '.join(map(str, KNOWN_CAPABILITIES))}.\n",
+            table(["target", "capabilities"], runs),
+            "## Target formats\n",
+            "`spelling` in `matrix.yaml` sets the format of `{targets}`. The examples show `8.0 9.0a+PTX 12.0f`.\n",
+            table(["`spelling`", "example"], formats),
         ]
     )
 

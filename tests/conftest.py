@@ -1,6 +1,7 @@
-"""What holds for all tests: an interrupt interrupts, also where the shell that began them has it ignored."""
+"""Settings of all tests: SIGINT interrupts them, even if the shell that started them ignores it."""
 
 import signal
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a script; children would inherit it
+# A shell ignores SIGINT in background jobs of a script, and child processes would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

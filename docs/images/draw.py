@@ -1,6 +1,6 @@
-"""Draw what a command printed as a picture: ``script -qec 'nox -s rehearse' out.txt; draw.py TITLE out.txt x.svg``.
+"""Convert terminal output to an SVG: ``script -qec 'nox -s rehearse' out.txt; draw.py TITLE out.txt x.svg``.
 
-``--tail N`` keeps the last N lines, for output that is longer than a picture should be.
+``--tail N`` keeps only the last N lines.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ DARK = TerminalTheme(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("title")
-    parser.add_argument("printed", type=Path)
+    parser.add_argument("output", type=Path)
     parser.add_argument("picture", type=Path)
     parser.add_argument("--tail", type=int, default=0)
-    asked = parser.parse_args()
-    lines = [line for line in asked.printed.read_text().splitlines() if not line.startswith("Script ")]
+    arguments = parser.parse_args()
+    lines = [line for line in arguments.output.read_text().splitlines() if not line.startswith("Script ")]
     while lines and not lines[-1].strip():
         lines.pop()
-    text = Text.from_ansi("\n".join(lines[-asked.tail :]))
+    text = Text.from_ansi("\n".join(lines[-arguments.tail :]))
     width = max(len(line.plain.rstrip()) for line in text.split())
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(text, soft_wrap=True)
-    drawn = console.export_svg(title=asked.title, theme=DARK, unique_id="terminal")
-    # The reader's own monospaced font: a picture should fetch nothing.
+    drawn = console.export_svg(title=arguments.title, theme=DARK, unique_id="terminal")
+    # Use the viewer's monospace font: an image should not download anything.
     drawn = re.sub(r"@font-face \{.*?\}\n", "", drawn, flags=re.DOTALL).replace("Fira Code", "ui-monospace")
-    asked.picture.write_text(re.sub(r"[ \t]+$", "", drawn, flags=re.MULTILINE))
+    arguments.picture.write_text(re.sub(r"[ \t]+$", "", drawn, flags=re.MULTILINE))
 
 
 if __name__ == "__main__":

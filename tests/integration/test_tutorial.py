@@ -1,4 +1,4 @@
-"""The documentation's slow examples, the tutorial's above all: from matrix.yaml to an installed wheel."""
+"""The tutorial works as written, from matrix.yaml to an installed wheel."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.unit.docs import examples
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 
 
-def test_the_slow_pages_are_found() -> None:
+def test_only_the_tutorial_has_slow_examples() -> None:
     slow = {step.page for step in examples.steps() if step.slow}
     assert slow == {"tutorial.md"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="wheels are built on Linux")
-def test_the_tutorial_goes_as_it_is_written(tmp_path: Path) -> None:
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     if not (shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")):
-        pytest.skip("no nvcc on this machine, and fetching one takes minutes")
+        pytest.skip("no nvcc on this machine, and downloading one takes minutes")
     steps = [step for step in examples.steps() if step.page == "tutorial.md"]
     folder = examples.workplace("minikernels", tmp_path / "minikernels")
     for step in steps:

@@ -95,42 +95,24 @@ RETIRED_IN_MESSAGES = {
     r"slices?": "partial wheel",
 }
 
-# Uses that are right: a pattern of the line's text, for one file.
-ALLOWED: dict[str, tuple[str, ...]] = {}
+# Uses that are right: a patterns, by file.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "docs/benchmarks.md": (r"(?:kinds of|one) fault", r"fault matrix"),
+    "docs/explanation/sizes.md": (r"1,046 MB",),  # quoted
+    "docs/explanation/uploads.md": (r"fault matrix",),
+}
 
 # Not clean yet. An entry without a hit fails, so that the list only gets shorter.
 NOT_YET: tuple[str, ...] = (
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
     "benchmarks",
-    "docs/benchmarks.md",
-    "docs/explanation/covers.md",
-    "docs/explanation/families.md",
-    "docs/explanation/sizes.md",
-    "docs/explanation/uploads.md",
-    "docs/generate.py",
-    "docs/house.md",
-    "docs/howto/add-cuda.md",
-    "docs/howto/add-family.md",
-    "docs/howto/adopt.md",
-    "docs/howto/air-gapped.md",
-    "docs/howto/recover.md",
-    "docs/howto/size.md",
-    "docs/howto/without-github.md",
     "docs/images",
-    "docs/index.md",
-    "docs/tutorial.md",
     "examples",
     "matrix.yaml",
-    "noxfile.py",
-    "pipeline/fatwheel/__main__.py",
     "pipeline/fatwheel/building",
     "pipeline/fatwheel/commands",
     "pipeline/fatwheel/console",
     "pipeline/fatwheel/data",
     "pipeline/fatwheel/declaration",
-    "pipeline/fatwheel/errors.py",
     "pipeline/fatwheel/index",
     "pipeline/fatwheel/pipelines",
     "pipeline/fatwheel/plan",
@@ -140,7 +122,6 @@ NOT_YET: tuple[str, ...] = (
     "pipeline/fatwheel/release",
     "pipeline/fatwheel/report",
     "pipeline/fatwheel/sessions.py",
-    "pipeline/fatwheel/sizes.py",
     "pipeline/fatwheel/smoke",
     "pipeline/fatwheel/stores",
     "pipeline/fatwheel/targets",
@@ -173,7 +154,7 @@ def _compiled(table: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
 
 EVERYWHERE = _compiled(RETIRED)
 IN_MESSAGES = _compiled(RETIRED_IN_MESSAGES)
-BACKTICKS = re.compile(r"(`+)[^`]+?\1", re.DOTALL)
+BACKTICKS = re.compile(r"^```.*?^```$|(`+)[^`]+?\1", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, order=True)
@@ -241,7 +222,7 @@ def _python(source: str) -> Iterator[Text]:
 def hits(path: Path) -> Iterator[Hit]:
     """The retired words of one file."""
     name = path.relative_to(ROOT).as_posix()
-    allowed = [re.compile(text) for text in ALLOWED.get(name, ())]
+    allowed = [re.compile(text, re.IGNORECASE) for text in ALLOWED.get(name, ())]
     for part in prose(path):
         text = (
             BACKTICKS.sub(lambda match: re.sub(r"[^\n]", "`", match[0]), part.text)

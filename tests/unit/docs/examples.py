@@ -1,8 +1,8 @@
-"""Console examples of the documentation: found in its pages, run, and held against what the page shows.
+"""Console examples of the documentation: find them, run them, and compare their output with the page.
 
-A block counts if a comment stands before it: ``<!-- run: PLACE -->`` or ``<!-- run: PLACE slow -->``. Blocks of one
-page and place run one after another in one folder. In what is shown, a line ``...`` stands for any lines, and ``...``
-in a line for any text.
+An example is a block after a comment ``<!-- run: PLACE -->`` or ``<!-- run: PLACE slow -->``. Blocks of the same page
+and place run in order in one folder. In the expected output, a line ``...`` matches any lines, and ``...`` inside a
+line any text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a page, and the lines that it shows below."""
+    """One command of a page, with the output that the page shows."""
 
     page: str
     place: str
@@ -38,13 +38,13 @@ class Step:
 
 
 def pages() -> list[Path]:
-    """All pages that people write."""
+    """Return all pages that are not generated."""
     found = sorted(DOCS.rglob("*.md"))
     return [page for page in found if not {"_build", "reference"} & set(page.relative_to(DOCS).parts)]
 
 
 def steps() -> Iterator[Step]:
-    """All commands that are run, in order."""
+    """Yield all commands to run, in order."""
     for page in pages():
         for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
             for part in re.split(r"^\$ ", block["text"], flags=re.MULTILINE)[1:]:
@@ -54,7 +54,7 @@ def steps() -> Iterator[Step]:
 
 
 def workplace(place: str, folder: Path) -> Path:
-    """A folder to run in: a copy of an example, an empty one, or one with a store."""
+    """Prepare the folder of a place: a copy of an example, an empty one, or one with a store."""
     if place == "root":
         folder.mkdir()
         shutil.copy(ROOT / "matrix.yaml", folder)
@@ -71,7 +71,7 @@ def workplace(place: str, folder: Path) -> Path:
 
 
 def run(step: Step, folder: Path) -> str:
-    """What a command prints, both streams as they come; `fatwheel` and `python` are this checkout's and this one."""
+    """Run a command and return its output, both streams together; `fatwheel` is this checkout's."""
     words = shlex.split(step.command)
     starts = {"fatwheel": [sys.executable, "-m", "fatwheel"], "python": [sys.executable]}
     words = starts.get(words[0], words[:1]) + words[1:]
@@ -84,7 +84,7 @@ def run(step: Step, folder: Path) -> str:
 
 
 def matches(shown: tuple[str, ...], printed: str) -> bool:
-    """Whether what was printed is what the page shows."""
+    """Return whether the printed text matches the expected lines."""
     lines = [line.rstrip() for line in printed.splitlines()]
     parts = []
     for line in [line for line in shown if line]:

@@ -1,4 +1,4 @@
-"""What the documentation says holds: its quick examples, its links, its YAML, and that nothing is left out."""
+"""The documentation is correct: its quick examples, links, YAML, and a complete reference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from fatwheel.console.summaries import SUMMARIES
 from tests.unit.docs import examples
 
 QUICK = [step for step in examples.steps() if not step.slow]
-GROUPS = [(key, list(held)) for key, held in groupby(QUICK, key=lambda step: (step.page, step.place))]
+GROUPS = [(key, list(group)) for key, group in groupby(QUICK, key=lambda step: (step.page, step.place))]
 
 
-@pytest.mark.parametrize("steps", [held for _, held in GROUPS], ids=[f"{page}-{place}" for (page, place), _ in GROUPS])
+@pytest.mark.parametrize(
+    "steps", [group for _, group in GROUPS], ids=[f"{page}-{place}" for (page, place), _ in GROUPS]
+)
 def test_an_example_prints_what_the_page_shows(steps: list[examples.Step], tmp_path: Path) -> None:
     folder = examples.workplace(steps[0].place, tmp_path / "here")
     for step in steps:
@@ -24,7 +26,7 @@ def test_an_example_prints_what_the_page_shows(steps: list[examples.Step], tmp_p
         assert examples.matches(step.shown, printed), f"$ {step.command}\n{printed}"
 
 
-def test_an_ellipsis_stands_for_any_lines_and_for_any_text() -> None:
+def test_an_ellipsis_matches_any_lines_and_any_text() -> None:
     assert examples.matches(("a", "...", "b"), "a\nx\ny\n\nb\n")
     assert examples.matches(("...", "b ... c"), "b 1 2 c\n")
     assert not examples.matches(("a", "b"), "a\nx\nb\n")
@@ -32,7 +34,7 @@ def test_an_ellipsis_stands_for_any_lines_and_for_any_text() -> None:
 
 
 @pytest.mark.parametrize("page", examples.pages(), ids=lambda page: str(page.relative_to(examples.DOCS)))
-def test_pages_stand_in_the_index_and_link_to_what_is_there(page: Path) -> None:
+def test_pages_are_in_the_index_and_link_to_existing_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     name = str(page.relative_to(examples.DOCS)).removesuffix(".md")
     listed = (examples.DOCS / "index.md").read_text(encoding="utf-8").splitlines()
@@ -43,12 +45,12 @@ def test_pages_stand_in_the_index_and_link_to_what_is_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", examples.pages(), ids=lambda page: str(page.relative_to(examples.DOCS)))
-def test_yaml_is_yaml(page: Path) -> None:
+def test_yaml_blocks_parse(page: Path) -> None:
     for block in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         yaml.safe_load(block)
 
 
-def test_the_reference_tells_every_command_key_record_and_status(
+def test_the_reference_lists_every_command_key_record_and_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(examples.DOCS))
@@ -58,7 +60,7 @@ def test_the_reference_tells_every_command_key_record_and_status(
     for verb in SUMMARIES:
         assert f"\n## {verb}\n" in written["commands.md"]
     assert "## `packages[].build`" in written["matrix.md"]
-    assert "| `dispatch` | a list: a mapping, below |" in written["matrix.md"]
+    assert "| `dispatch` | a list of: a mapping, below |" in written["matrix.md"]
     assert "## BuildRecord" in written["records.md"]
-    assert "| 6 | `ReleaseIncomplete` |" in written["statuses.md"]
+    assert "| 6 | `ReleaseIncomplete` |" in written["exit-codes.md"]
     assert "| 12.0f | 12.0 12.1 |" in written["targets.md"]
