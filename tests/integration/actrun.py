@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fatwheel.__main__ import run as fatwheel
-from fatwheel.workflows.pins import shipped
+from fatwheel.workflows.pins import default_pins
 from tests.fake_github.server import Site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +81,7 @@ class Repository:
               ("-P", f"{label}=-self-hosted")),
             *(part for name, value in variables.items() for part in ("--env", f"{name}={value}")),
             *(part for name, folder in REPLACED.items() for part in
-              ("--local-repository", f"{name}@{shipped()[name].commit}={ACTIONS / folder}")),
+              ("--local-repository", f"{name}@{default_pins()[name].commit}={ACTIONS / folder}")),
             *arguments,
         ]  # fmt: skip
         env = {**os.environ, "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))}

@@ -1,4 +1,4 @@
-"""Every workflow, generated or written by hand, under the checkers that GitHub's users have."""
+"""Generated and handwritten workflows pass zizmor, actionlint, shellcheck and the JSON schema."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from fatwheel.declaration import load
-from fatwheel.workflows.context import context_of
-from fatwheel.workflows.generate import generated
+from fatwheel.workflows.context import read_context
+from fatwheel.workflows.generate import generate_files
 from tests.unit.workflows.repositories import ROOT, SETS, copied
 
 pytestmark = pytest.mark.integration
-SLOT = """\
+HOOK_STEPS = """\
 # Room on the runner's disk.
 - name: Make room
   env:
@@ -39,26 +39,26 @@ def checked(*command: str | Path, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module", params=[*SETS, "ours", "slots"])
+@pytest.fixture(scope="module", params=[*SETS, "ours", "hooks"])
 def repository(request, tmp_path_factory):
-    """A repository with generated workflows: each set, this project itself, and one with steps in every slot."""
+    """A repository with generated workflows: each set, this project itself, and one with steps for every hook."""
     place = tmp_path_factory.mktemp(request.param)
     if request.param == "ours":
         shutil.copytree(ROOT / ".github", place / ".github")
         subprocess.run(["git", "init", "--quiet", str(place)], check=True)
         return place
-    name = "minikernels" if request.param == "slots" else request.param
+    name = "minikernels" if request.param == "hooks" else request.param
     matrix = copied(name, place, nox=name == "minikernels")
     shutil.rmtree(place / ".git")
     subprocess.run(["git", "init", "--quiet", str(place)], check=True)
-    if request.param == "slots":
-        from fatwheel.workflows.step_hooks import SLOTS
+    if request.param == "hooks":
+        from fatwheel.workflows.step_hooks import HOOKS
 
         (place / ".github/fatwheel").mkdir(parents=True)
-        for slot in SLOTS:
-            (place / f".github/fatwheel/{slot}.yml").write_text(SLOT)
+        for hook in HOOKS:
+            (place / f".github/fatwheel/{hook}.yml").write_text(HOOK_STEPS)
     (place / ".github/workflows").mkdir(parents=True)
-    for file, text in generated(context_of(load(matrix))).items():
+    for file, text in generate_files(read_context(load(matrix))).items():
         (place / ".github/workflows" / file).write_text(text)
     return place
 
@@ -106,13 +106,13 @@ def test_shellcheck_finds_nothing_in_the_scripts():
 
 
 def test_workflows_written_by_hand_have_the_same_pins():
-    from fatwheel.workflows.action_versions import handwritten, repinned
+    from fatwheel.workflows.action_versions import find_handwritten, update_pins
     from fatwheel.workflows.context import MARK
-    from fatwheel.workflows.pins import shipped
+    from fatwheel.workflows.pins import default_pins
 
-    files = handwritten(ROOT / ".github", [f"# {MARK} "])
+    files = find_handwritten(ROOT / ".github", [f"# {MARK} "])
     assert [path.name for path in files] == ["ci.yml"]
     for path in files:
         text = path.read_text()
-        assert repinned(text, shipped()) == text
+        assert update_pins(text, default_pins()) == text
         assert not re.search(r"uses:(?!.*@[0-9a-f]{40} # v)", text)

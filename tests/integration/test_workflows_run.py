@@ -72,7 +72,7 @@ def test_a_tag_is_planned_built_tried_published_and_indexed(whole):
         assert live(site) == extra | wheels | {f"{name}.metadata" for name in wheels}
         assert site.state.tags == {TAG: whole.commit}
         assert listed(whole) == sorted(wheels)
-        assert "::notice title=not proven::sm9x on x86_64" in run.text
+        assert "::notice title=untested::sm9x on x86_64" in run.text
         assert len(re.findall(r"attested: [0-9a-f]{64}", run.text)) == 2
         sent = len(site.uploads())
 
@@ -132,7 +132,7 @@ def test_one_cell_that_fails_and_one_wheel_too_large_keep_no_other_back(tmp_path
         assert absent == {WHEELS["sm10x"]: "missing", WHEELS["sm12x"]: "withheld"}
         assert listed(repository) == [WHEELS["sm9x"]]
         assert "made to fail" in run.text  # nvcc's own words are in the log
-        assert any(job.startswith("Try cu130-x86_64-sm9x") for job in found)  # where there is no GPU it says so
+        assert any(job.startswith("GPU test cu130-x86_64-sm9x") for job in found)  # where there is no GPU it says so
         names = {artifact.name for artifact in site.state.artifacts.values()}
         assert "minikernels-cu130-x86_64-sm9x-smoke" in names
 

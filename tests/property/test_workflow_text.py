@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fatwheel.workflows.text import Gap, Noted, Remark, write
+from fatwheel.workflows.text import BlankLine, Comment, Commented, dump
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\u0085"), max_size=30)
 AWKWARD = st.sampled_from([
@@ -28,13 +28,13 @@ _NUMBER = re.compile(r"[-+]?(0o[0-7]+|0x[0-9a-fA-F]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?
 @settings(deadline=None, max_examples=60)
 @given(st.dictionaries((TEXT | AWKWARD).filter(lambda key: key != "on"), VALUE, min_size=1, max_size=5))
 def test_it_reads_back_as_it_was(value):
-    assert yaml.safe_load(write(value)) == value
+    assert yaml.safe_load(dump(value)) == value
 
 
 @settings(deadline=None, max_examples=60)
 @given(TEXT | AWKWARD)
 def test_text_that_yaml_1_2_takes_for_a_number_is_quoted(text):
-    line = write({"key": text})
+    line = dump({"key": text})
     if _NUMBER.fullmatch(text):
         assert line == f'key: "{text}"\n'
 
@@ -44,17 +44,21 @@ def test_text_that_yaml_1_2_takes_for_a_number_is_quoted(text):
 def test_remarks_gaps_and_notes_change_nothing(value):
     dressed = {}
     for number, (key, inner) in enumerate(value.items()):
-        dressed |= {Gap(number): None, Remark(f"about\n{key}"): None, key: inner}
-    dressed["noted"] = Noted("a@b", "v1")
-    text = write(dressed)
+        dressed |= {BlankLine(number): None, Comment(f"about\n{key}"): None, key: inner}
+    dressed["noted"] = Commented("a@b", "v1")
+    text = dump(dressed)
     assert yaml.safe_load(text) == {**value, "noted": "a@b"}
     assert "noted: a@b # v1\n" in text
 
 
 def test_layout_is_what_people_write():
-    steps = [{"name": "One", "run": "a \\\n  b\n"}, Remark("Why."), {"uses": Noted("x/y@abc", "v1"), "with": {"a": 1}}]
+    steps = [
+        {"name": "One", "run": "a \\\n  b\n"},
+        Comment("Why."),
+        {"uses": Commented("x/y@abc", "v1"), "with": {"a": 1}},
+    ]
     document = {"on": {"push": None}, "needs": ("a", "b"), "permissions": {}, "steps": steps, "version": "3.10"}
-    assert write(document) == (
+    assert dump(document) == (
         'on:\n  push: null\nneeds: [a, b]\npermissions: {}\nsteps:\n  - name: One\n    run: |\n      a \\\n        b\n'
         '  # Why.\n  - uses: x/y@abc # v1\n    with:\n      a: 1\nversion: "3.10"\n'
     )  # fmt: skip

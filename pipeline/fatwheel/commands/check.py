@@ -53,7 +53,7 @@ def _judge(declaration: Declaration) -> tuple[str, list[Diagnostic], PipelineErr
     from fatwheel.declaration.schema import drift
     from fatwheel.errors import DriftError
     from fatwheel.plan import channels, make_plan, warnings
-    from fatwheel.workflows import drift as workflow_drift
+    from fatwheel.workflows import find_drift as workflow_drift
 
     counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
     names = ", ".join(package.name for package in declaration.packages)

@@ -101,9 +101,9 @@ def _retired(store: ReadableStore, matrix: Path, channel: str) -> frozenset[str]
 def _pushed(repository: str, branch: str, folder: str, source: str, fill: Callable[[Path], None]) -> str:
     """Push, and say where to."""
     from fatwheel.stores.github.tokens import token_for
-    from fatwheel.workflows.branch import Branch, push, remote_of
+    from fatwheel.workflows.branch import Branch, push, remote_url
 
-    place = Branch(remote_of(repository, os.environ), branch, folder, token_for(repository, os.environ))
+    place = Branch(remote_url(repository, os.environ), branch, folder, token_for(repository, os.environ))
     done = push(place, fill, f"Index of {source}", environ=os.environ)
     again = f", after {done.races} lost races" if done.races else ""
     return f"{repository} {branch} {done.commit[:12]}{'' if done.changed else ' (nothing changed)'}{again}"

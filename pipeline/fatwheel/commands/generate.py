@@ -20,17 +20,17 @@ def command(matrix: Path, check: bool, output: Path | None, as_json: bool) -> No
     """Ends with 0, 2 (the declaration, or steps that GitHub would refuse) or 3 (drift, with --check)."""
     from fatwheel.declaration import load
     from fatwheel.errors import DriftError
-    from fatwheel.workflows import apply, differences
+    from fatwheel.workflows import apply_differences, find_differences
 
-    found = differences(load(matrix), output)
+    found = find_differences(load(matrix), output)
     if not check:
-        apply(found)
+        apply_differences(found)
     if as_json:
         done = "differs" if check else "written"
-        echo_json({"files": {d.shown: "orphan" if d.wanted is None else done for d in found}})
+        echo_json({"files": {d.name: "stale" if d.generated is None else done for d in found}})
     elif not check:
         for difference in found:
-            click.echo(f"{difference.shown}: {'removed' if difference.wanted is None else 'written'}")
+            click.echo(f"{difference.name}: {'removed' if difference.generated is None else 'written'}")
         if not found:
             click.echo("all as it was")
     if check and found:

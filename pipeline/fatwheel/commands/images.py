@@ -21,11 +21,11 @@ def command(matrix: Path, update: bool, as_json: bool) -> None:
     from fatwheel.declaration.load import parse
     from fatwheel.errors import ReleaseRefused
     from fatwheel.records.base import write_atomically
-    from fatwheel.workflows.registry import Written, digest_of, filled, written_images
+    from fatwheel.workflows.registry import DeclaredImage, find_images, pin_images, resolve_digest
 
     declaration = load(matrix)
-    images = list(written_images(declaration))
-    found: dict[Written, str] = {}
+    images = list(find_images(declaration))
+    found: dict[DeclaredImage, str] = {}
     failures: list[str] = []
     if update:
         import httpx
@@ -33,24 +33,24 @@ def command(matrix: Path, update: bool, as_json: bool) -> None:
         asked: dict[str, str | ReleaseRefused] = {}
         with httpx.Client(timeout=30.0, follow_redirects=True) as client:
             for image in images:
-                if image.asked not in asked:
+                if image.reference not in asked:
                     try:
-                        asked[image.asked] = digest_of(image, client)
+                        asked[image.reference] = resolve_digest(image, client)
                     except ReleaseRefused as refusal:
-                        asked[image.asked] = refusal
+                        asked[image.reference] = refusal
                         failures.append(str(refusal))
-                answer = asked[image.asked]
+                answer = asked[image.reference]
                 if isinstance(answer, str):
                     found[image] = answer
         text = matrix.read_text(encoding="utf-8")
-        moved = filled(text, found)
+        moved = pin_images(text, found)
         if moved != text:
             parse(moved, matrix)  # nothing is written that could not be read again
             write_atomically(matrix, moved.encode())
     if as_json:
         echo_json({"images": [{"name": i.name, "tag": i.tag, "digest": found.get(i, i.digest)} for i in images]})
     else:
-        rows = [(i.asked, (found.get(i, i.digest) or "-")[:19], _news(i.digest, found.get(i))) for i in images]
+        rows = [(i.reference, (found.get(i, i.digest) or "-")[:19], _news(i.digest, found.get(i))) for i in images]
         echo_table(["image", "digest", ""], rows)
     if failures:
         raise ReleaseRefused("\n".join(failures))

@@ -35,22 +35,22 @@ def command(matrix: Path, update: bool, output: Path | None, server: str, as_jso
     With --update it also moves the pins in workflows that are written by hand; then run `fatwheel generate`.
     """
     from fatwheel.records.base import write_atomically
-    from fatwheel.workflows.action_versions import handwritten, newest, repinned
-    from fatwheel.workflows.context import MARK, repository_root
-    from fatwheel.workflows.pins import OWN_PINS, pins_of, pins_text
+    from fatwheel.workflows.action_versions import fetch_newest, find_handwritten, update_pins
+    from fatwheel.workflows.context import MARK, find_repository_root
+    from fatwheel.workflows.pins import OWN_PINS, format_pins, load_pins
 
-    root = repository_root(matrix)
-    before = pins_of(root)
-    after: Pins = {name: newest(name, server, os.environ) for name in before} if update else before
+    root = find_repository_root(matrix)
+    before = load_pins(root)
+    after: Pins = {name: fetch_newest(name, server, os.environ) for name in before} if update else before
     changed: list[str] = []
     if update and after != before:
         place = output or root / OWN_PINS
-        write_atomically(place, pins_text(after).encode())
+        write_atomically(place, format_pins(after).encode())
         changed.append(str(place))
     if update:
-        for path in handwritten(root / ".github", [f"# {MARK} "]):
+        for path in find_handwritten(root / ".github", [f"# {MARK} "]):
             text = path.read_text(encoding="utf-8")
-            if (moved := repinned(text, after)) != text:
+            if (moved := update_pins(text, after)) != text:
                 write_atomically(path, moved.encode())
                 changed.append(str(path))
     if as_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 from fatwheel.errors import UsageError
 from fatwheel.records.index import YankReport
 from fatwheel.stores.github.tokens import token_for
-from fatwheel.workflows.branch import Branch, push, remote_of
+from fatwheel.workflows.branch import Branch, push, remote_url
 
 
 def edit_index(
@@ -25,6 +25,6 @@ def edit_index(
         return edit(folder)
     name = str(repository)
     reports: list[YankReport] = []
-    place = Branch(remote_of(name, os.environ), branch, inside, token_for(name, os.environ))
+    place = Branch(remote_url(name, os.environ), branch, inside, token_for(name, os.environ))
     push(place, lambda here: reports.append(edit(here)), "Index: yanked files", environ=os.environ)
     return reports[-1]

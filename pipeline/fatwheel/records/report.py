@@ -97,7 +97,7 @@ class Trend(Record):
 
 
 class UnusedCode(Record):
-    """Device code that no device loads. ``installed``: bytes on disk; ``bytes``: compressed bytes, an estimate."""
+    """Unused device code. ``installed``: bytes on disk; ``bytes``: compressed bytes, an estimate."""
 
     label: str
     module: str

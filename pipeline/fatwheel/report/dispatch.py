@@ -104,8 +104,8 @@ def _why_unused(
 def simulate_dispatch(wheel: SizedWheel, label: str, rules: Sequence[Rule]) -> list[DispatchedModule]:
     """For every known capability and every feature, find the module and the target that a device loads.
 
-    If several modules of a feature match, the first rule with a module that has code wins. Combinations for which
-    no rule exists are left out.
+    If several modules of a feature match, the first rule with a module that has code wins. Combinations
+    without a rule are omitted.
     """
     if wheel.inventory is None:
         return []

@@ -75,7 +75,7 @@ class SizedWheel:
 
     @property
     def partial(self) -> bool:
-        """Whether it lacks modules, so that its size cannot be compared with a whole wheel's."""
+        """Whether it has only some of its modules, or none: its size is not comparable with a whole wheel's."""
         return self.kind != "whole"
 
     @property

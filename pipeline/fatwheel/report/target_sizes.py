@@ -78,7 +78,7 @@ def compare_growth(changes: Sequence[Change], names: Mapping[Series, str], tag: 
     found = []
     for change in changes:
         if not change.known or change.steady or bool(change.added) == bool(change.removed) or not steady:
-            continue  # with targets both added and removed, sizes cannot tell them apart
+            continue  # with targets both added and removed, sizes alone are ambiguous
         similar = [one for one in steady if one.after.cuda == change.after.cuda] or steady
         sign = 1 if change.added else -1
         background = round(median(one.growth for one in similar))

@@ -1,5 +1,5 @@
-"""From a declaration to GitHub Actions: workflow files, job matrices, action pins, and an index that is pushed."""
+"""GitHub Actions: generated workflow files, job matrices, action pins, and pushing an index to a branch."""
 
-from fatwheel.workflows.generate import Difference, apply, differences, drift
+from fatwheel.workflows.generate import Difference, apply_differences, find_differences, find_drift
 
-__all__ = ["Difference", "apply", "differences", "drift"]
+__all__ = ["Difference", "apply_differences", "find_differences", "find_drift"]

@@ -1,4 +1,4 @@
-"""The newest version of each pinned action, as its repository tells, and pins put into workflows written by hand."""
+"""Look up the newest version of each pinned action, and update pins in handwritten workflows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,24 @@ _USES = re.compile(
 _SECONDS = 120.0
 
 
-def newest(action: str, server: str, environ: Mapping[str, str]) -> Pin:
-    """The highest version of an action that is no prerelease. Raises `ReleaseRefused` if its repository says none."""
+def fetch_newest(action: str, server: str, environ: Mapping[str, str]) -> Pin:
+    """Look up the highest released version of an action.
+
+    Raises `ReleaseRefused` if its repository cannot be read or has no version tag.
+    """
     remote = f"{server.rstrip('/')}/{action}"
     env = {**environ, "GIT_TERMINAL_PROMPT": "0"}
     answer = run(["git", "ls-remote", "--tags", remote], env=env, timeout=_SECONDS)
     if answer.status != 0:
-        raise ReleaseRefused(f"{remote} cannot be read:\n{answer.tail or answer.ended}", help="check the connection")
-    return chosen(action, answer.output)
+        raise ReleaseRefused(f"cannot read {remote}:\n{answer.tail or answer.ended}", help="check the connection")
+    return select_newest(action, answer.output)
 
 
-def chosen(action: str, listing: str) -> Pin:
-    """The same from the lines of ``git ls-remote --tags``; of an annotated tag, the commit that it names."""
+def select_newest(action: str, listing: str) -> Pin:
+    """Select the highest version from the output of ``git ls-remote --tags``.
+
+    For an annotated tag, the pin is the commit it points to. Raises `ReleaseRefused` without any version tag.
+    """
     found: dict[tuple[int, ...], tuple[str, str]] = {}
     for line in listing.splitlines():
         commit, _, name = line.partition("\t")
@@ -39,24 +45,24 @@ def chosen(action: str, listing: str) -> Pin:
         if match[5] or number not in found:
             found[number] = (match[1], commit)
     if not found:
-        raise ReleaseRefused(f"{action} has no tag like v1.2.3", help="pin it by hand")
+        raise ReleaseRefused(f"{action} has no tag in the form v1.2.3", help="pin it manually")
     version, commit = found[max(found)]
     return Pin(action, version, commit)
 
 
-def repinned(text: str, pins: Pins) -> str:
-    """A workflow's text with the pinned actions at their commits; what is not pinned by commit stays as it is."""
+def update_pins(text: str, pins: Pins) -> str:
+    """Replace the commits of pinned actions in a workflow; anything not pinned to a commit stays unchanged."""
 
-    def put(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         pin = pins.get(match["action"])
         if pin is None:
             return match[0]
         return f"{match['lead']}{pin.action}{match['rest']}@{pin.commit} # {pin.version}"
 
-    return _USES.sub(put, text)
+    return _USES.sub(replace, text)
 
 
-def handwritten(folder: Path, marks: Iterable[str]) -> list[Path]:
-    """The workflows and actions in a folder of .github that no generator wrote."""
+def find_handwritten(folder: Path, marks: Iterable[str]) -> list[Path]:
+    """The YAML files under a .github folder that do not start with any of the marks of a generator."""
     files = sorted([*folder.rglob("*.yml"), *folder.rglob("*.yaml")])
     return [path for path in files if not path.read_text(encoding="utf-8").startswith(tuple(marks))]

@@ -1,4 +1,4 @@
-"""Files on a branch of a repository: made upon what is there, committed and pushed, again where another was faster."""
+"""Update files on a branch of a repository with git, retrying if another push comes first."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.processes import Answer, run
 from fatwheel.stores.clock import Clock
 
-_SECONDS = 600.0  # for one git command: an index is small, a branch's history may not be
+_SECONDS = 600.0  # per git command
 _ATTEMPTS = 8
-_LOST = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref")
-"""What git says where another push came between."""
+_REJECTIONS = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref")
+"""Messages of git (which has no exit code for this) when another push came first; not localized under LC_ALL=C."""
 
 Fill = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A folder of a branch. ``remote`` is a URL without a password; the token goes to its host alone."""
+    """A folder on a branch. ``remote`` is a URL without a password; the token is sent only to its host."""
 
     remote: str
     name: str
@@ -33,7 +33,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Pushed:
-    """What came of it: the commit that holds the files, whether it is new, and how often it had to begin again."""
+    """The result of a push: the branch's commit, whether it is new, and how many other pushes came first."""
 
     commit: str
     changed: bool
@@ -41,10 +41,10 @@ class Pushed:
 
 
 def push(branch: Branch, fill: Fill, message: str, *, environ: Mapping[str, str], clock: Clock | None = None) -> Pushed:
-    """Let ``fill`` make the files in the branch's folder as it is now, and push what changed.
+    """Check out the branch's folder, let ``fill`` update it, and push the changes.
 
-    Where another push came first, ``fill`` is called again upon what that one left: nothing of it is lost. Nothing is
-    forced. Raises `ReleaseRefused` where the repository cannot be read or written.
+    If another push comes first, ``fill`` is called again on the new state of the branch, so that nothing is lost. Never
+    force-pushes. Raises `ReleaseRefused` if the repository cannot be read or written.
     """
     clock = clock or Clock()
     work = Path(tempfile.mkdtemp(prefix="fatwheel-branch-"))
@@ -52,7 +52,7 @@ def push(branch: Branch, fill: Fill, message: str, *, environ: Mapping[str, str]
         git = _Git(work, _environment(branch, environ), branch)
         git("init", "--quiet", "--initial-branch", branch.name)
         for races in range(_ATTEMPTS):
-            found = git.take()
+            found = git.checkout()
             folder = work / branch.folder
             folder.mkdir(parents=True, exist_ok=True)
             fill(folder)
@@ -64,12 +64,13 @@ def push(branch: Branch, fill: Fill, message: str, *, environ: Mapping[str, str]
             answer = git("push", "--quiet", branch.remote, f"HEAD:refs/heads/{branch.name}", may_fail=True)
             if answer.status == 0:
                 return Pushed(commit, changed=True, races=races)
-            if not any(word in answer.errors for word in _LOST):
-                raise git.refusal("pushed to", answer)
+            if not any(message in answer.errors for message in _REJECTIONS):
+                raise git.refusal("push to", answer)
             clock.sleep((0.5 + clock.chance()) * 2**races)
         raise ReleaseRefused(
-            f"another push came first, {_ATTEMPTS} times", where=f"{branch.remote} {branch.name}",
-            help="run it again once the other writers are done",
+            f"gave up after {_ATTEMPTS} attempts: other pushes always came first",
+            where=f"{branch.remote} {branch.name}",
+            help="run the command again when no other job is pushing to the branch",
         )  # fmt: skip
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -77,7 +78,7 @@ def push(branch: Branch, fill: Fill, message: str, *, environ: Mapping[str, str]
 
 @dataclass(frozen=True)
 class _Git:
-    """git in one work tree."""
+    """Runs git in one work tree."""
 
     folder: Path
     env: Mapping[str, str]
@@ -88,40 +89,40 @@ class _Git:
         if answer.status == 127:
             raise UsageError("git is not installed", help="install git")
         if answer.status != 0 and not may_fail:
-            raise self.refusal(f"prepared (git {arguments[0]}) for", answer)
+            raise self.refusal(f"run git {arguments[0]} for", answer)
         return answer
 
-    def take(self) -> str | None:
-        """Make the work tree what the branch holds now; its commit, or None for a branch that is not there yet."""
+    def checkout(self) -> str | None:
+        """Check out the current branch and return its commit; None if the branch does not exist yet."""
         name = f"refs/heads/{self.branch.name}"
         listed = self("ls-remote", "--exit-code", self.branch.remote, name, may_fail=True)
         if listed.status == 2:
             return None
         if listed.status != 0:
-            raise self.refusal("read from", listed)
+            raise self.refusal("read", listed)
         self("fetch", "--quiet", "--depth=1", "--no-tags", self.branch.remote, name)
         self("reset", "--quiet", "--hard", "FETCH_HEAD")
         self("clean", "--quiet", "-d", "--force", "-x")
         return self("rev-parse", "HEAD").output.strip()
 
-    def refusal(self, what: str, answer: Answer) -> ReleaseRefused:
-        """The error with git's own words."""
+    def refusal(self, action: str, answer: Answer) -> ReleaseRefused:
+        """An error with the output of git."""
         return ReleaseRefused(
-            f"nothing could be {what} {self.branch.remote}:\n{answer.tail or answer.ended}",
+            f"cannot {action} {self.branch.remote}:\n{answer.tail or answer.ended}",
             where=f"branch {self.branch.name}",
-            help="check that the repository is there and that the token may write to it",
+            help="check that the repository exists and that the token has write access",
         )
 
 
 def _environment(branch: Branch, environ: Mapping[str, str]) -> dict[str, str]:
-    """git's: no questions, an author, and the token as a header for the remote's host, never in an argument."""
+    """The variables for git: no prompts, an author, and the token as a header for the remote's host only."""
     env = {
         key: value for key, value in environ.items() if not key.startswith(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX"))
     }
     for role in ("AUTHOR", "COMMITTER"):
         env.setdefault(f"GIT_{role}_NAME", "fatwheel")
         env.setdefault(f"GIT_{role}_EMAIL", "fatwheel@users.noreply.github.com")
-    env["GIT_TERMINAL_PROMPT"] = "0"
+    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     if branch.token and branch.remote.startswith("https://"):
         secret = base64.b64encode(f"x-access-token:{branch.token}".encode()).decode()
         host = "/".join(branch.remote.split("/")[:3])
@@ -134,6 +135,6 @@ def _environment(branch: Branch, environ: Mapping[str, str]) -> dict[str, str]:
     return env
 
 
-def remote_of(repository: str, environ: Mapping[str, str]) -> str:
-    """The URL of OWNER/REPO on the server that Actions names, github.com by itself."""
+def remote_url(repository: str, environ: Mapping[str, str]) -> str:
+    """The URL of OWNER/REPO on the server in ``GITHUB_SERVER_URL``, github.com by default."""
     return f"{(environ.get('GITHUB_SERVER_URL') or 'https://github.com').rstrip('/')}/{repository}.git"

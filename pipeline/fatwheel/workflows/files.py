@@ -1,4 +1,4 @@
-"""The workflow files: which there are, what starts them, and their jobs."""
+"""The workflow files: their triggers, settings and jobs."""
 
 from __future__ import annotations
 
@@ -8,150 +8,157 @@ from typing import Any
 
 from fatwheel.declaration.model import Channel
 from fatwheel.workflows.context import FOLDER, WorkflowContext
-from fatwheel.workflows.jobs import Job, build_job, plan_job, price_job, rehearse_job, smoke_job, verdict_job
+from fatwheel.workflows.jobs import Job, build_job, estimate_job, plan_job, rehearse_job, smoke_job, verdict_job
 from fatwheel.workflows.publishing import dispatch_job, index_job, prune_job, publish_job, pypi_job
-from fatwheel.workflows.text import Gap, Remark, write
+from fatwheel.workflows.text import BlankLine, Comment, dump
 
 RELEASE, NIGHTLY, PULL_REQUEST = "release.yml", "nightly.yml", "pull-request.yml"
-_NOT_EARLIER = " && !inputs.run"
+_UNLESS_EARLIER_RUN = " && !inputs.run"
 _RUN = "${{ inputs.run || github.run_id }}"
-_CELLS = {"description": "Build only cells whose id matches this glob; all are published", "type": "string"}
-_EARLIER = {"description": "Build nothing: publish the artifacts of this earlier run (its number)", "type": "string"}
+_CELLS = {
+    "description": "Build only cells whose ID matches this glob; publishing still expects every cell",
+    "type": "string",
+}
+_EARLIER_RUN = {"description": "Build nothing; publish the artifacts of the earlier run with this ID", "type": "string"}
 
-_TOKENS = (
-    "What the run's own token does starts no other workflow: a release made here does not trigger\n"
-    "`on: release`. Name such workflows under workflows.dispatch, and they are started at the end."
+_ABOUT_TOKENS = (
+    "GitHub starts no workflows for events caused by a workflow's own token: a release created here does not\n"
+    "trigger `on: release`. List workflows to start afterwards in `workflows.dispatch`."
 )
 
 
-def workflow_files(setting: WorkflowContext) -> dict[str, str]:
-    """File name -> text of every workflow that the declaration asks for."""
-    channels = setting.declaration.document.channels
-    files = {RELEASE: _release(setting, channels.release)}
+def make_files(context: WorkflowContext) -> dict[str, str]:
+    """Write the text of every workflow that matrix.yaml requires, by file name."""
+    channels = context.declaration.document.channels
+    files = {RELEASE: _release(context, channels.release)}
     if channels.nightly:
-        files[NIGHTLY] = _nightly(setting, channels.nightly)
+        files[NIGHTLY] = _nightly(context, channels.nightly)
     if channels.pull_request:
-        files[PULL_REQUEST] = _pull_request(setting)
+        files[PULL_REQUEST] = _pull_request(context)
     return files
 
 
-def _release(setting: WorkflowContext, channel: Channel) -> str:
+def _release(context: WorkflowContext, channel: Channel) -> str:
     tag = re.sub(r"\{[a-z]+\}", "*", re.sub(r"[+?!\[\]*\\]", r"\\\g<0>", channel.tag))
     inputs = {
-        "tag": {"description": "A tag to release again; empty: the version's own, on this commit", "type": "string"},
+        "tag": {
+            "description": "Tag to release again; empty: the tag of the current version, on this commit",
+            "type": "string",
+        },
         "cells": _CELLS,
-        "run": _EARLIER,
+        "run": _EARLIER_RUN,
     }
     on = {
         "push": {"tags": [tag, f"!{tag}.dev*"]},
         "workflow_dispatch": {"inputs": inputs},
-        "pull_request": {"paths": _pipeline_paths(setting)},
+        "pull_request": {"paths": _pipeline_paths(context)},
     }
     env = {
         "TAG": "${{ inputs.tag || (github.ref_type == 'tag' && github.ref_name) || '' }}",
         "CELLS": "${{ inputs.cells }}",
     }
     jobs: dict[str, Job] = {
-        "rehearse": rehearse_job(setting),
+        "rehearse": rehearse_job(context),
         "plan": plan_job(
-            setting, "release", ("--tag", '"$TAG"', "--only", '"$CELLS"'), env,
+            context, "release", ("--tag", '"$TAG"', "--only", '"$CELLS"'), env,
             ref="${{ inputs.tag && format('refs/tags/{0}', inputs.tag) || github.sha }}",
             condition="github.event_name != 'pull_request'",
         ),
-        "build": build_job(setting, "release", attest=setting.options.attest, more=_NOT_EARLIER),
-        "smoke": smoke_job(setting, _NOT_EARLIER),
-        "publish": publish_job(setting, channel, _RUN),
+        "build": build_job(context, "release", attest=context.options.attest, more=_UNLESS_EARLIER_RUN),
+        "smoke": smoke_job(context, _UNLESS_EARLIER_RUN),
+        "publish": publish_job(context, channel, _RUN),
     }  # fmt: skip
-    if any(package.publish == "pypi" and "release" in package.channels for package in setting.declaration.packages):
-        jobs["pypi"] = pypi_job(setting, channel, _RUN)
-    return _file(setting, "Release", "release", on, _ended(setting, channel, "release", jobs), waits=True)
+    if any(package.publish == "pypi" and "release" in package.channels for package in context.declaration.packages):
+        jobs["pypi"] = pypi_job(context, channel, _RUN)
+    _add_final_jobs(context, channel, "release", jobs)
+    return _write(context, "Release", "release", on, jobs, cancel=False)
 
 
-def _nightly(setting: WorkflowContext, channel: Channel) -> str:
+def _nightly(context: WorkflowContext, channel: Channel) -> str:
     inputs = {
-        "date": {"description": "The day, as YYYYMMDD; empty: today in UTC", "type": "string"},
+        "date": {"description": "Date as YYYYMMDD; empty: today (UTC)", "type": "string"},
         "cells": _CELLS,
-        "run": _EARLIER,
+        "run": _EARLIER_RUN,
     }
-    on = {"schedule": [{"cron": setting.options.schedule}], "workflow_dispatch": {"inputs": inputs}}
+    on = {"schedule": [{"cron": context.options.schedule}], "workflow_dispatch": {"inputs": inputs}}
     env = {"DATE": "${{ inputs.date }}", "CELLS": "${{ inputs.cells }}"}
     jobs: dict[str, Job] = {
-        "plan": plan_job(setting, "nightly", ("--date", '"$DATE"', "--only", '"$CELLS"'), env),
-        "build": build_job(setting, "nightly", attest=setting.options.attest, more=_NOT_EARLIER),
-        "smoke": smoke_job(setting, _NOT_EARLIER),
-        "publish": publish_job(setting, channel, _RUN),
+        "plan": plan_job(context, "nightly", ("--date", '"$DATE"', "--only", '"$CELLS"'), env),
+        "build": build_job(context, "nightly", attest=context.options.attest, more=_UNLESS_EARLIER_RUN),
+        "smoke": smoke_job(context, _UNLESS_EARLIER_RUN),
+        "publish": publish_job(context, channel, _RUN),
     }
-    return _file(setting, "Nightly", "nightly", on, _ended(setting, channel, "nightly", jobs), waits=True)
+    _add_final_jobs(context, channel, "nightly", jobs)
+    return _write(context, "Nightly", "nightly", on, jobs, cancel=False)
 
 
-def _pull_request(setting: WorkflowContext) -> str:
-    paths = setting.options.paths
-    on = {"pull_request": {"paths": [*_pipeline_paths(setting)]} if paths else None, "workflow_dispatch": None}
+def _pull_request(context: WorkflowContext) -> str:
+    paths = context.options.paths
+    on = {"pull_request": {"paths": [*_pipeline_paths(context)]} if paths else None, "workflow_dispatch": None}
     jobs: dict[str, Job] = {
-        "plan": plan_job(setting, "pull-request", (), {}, check=True),
-        "price": price_job(setting),
-        "build": build_job(setting, "pull-request", attest=False),
-        "verdict": verdict_job(setting),
+        "plan": plan_job(context, "pull-request", (), {}, check=True),
+        "estimate": estimate_job(context),
+        "build": build_job(context, "pull-request", attest=False),
+        "verdict": verdict_job(context),
     }
-    return _file(setting, "Pull request", "pull-request", on, jobs, waits=False)
+    return _write(context, "Pull request", "pull-request", on, jobs, cancel=True)
 
 
-def _ended(setting: WorkflowContext, channel: Channel, name: str, jobs: dict[str, Job]) -> dict[str, Job]:
-    """The jobs with those behind them that the declaration asks for."""
-    if setting.options.index:
-        jobs["index"] = index_job(setting, name)
+def _add_final_jobs(context: WorkflowContext, channel: Channel, name: str, jobs: dict[str, Job]) -> None:
+    """Add the jobs after publishing that matrix.yaml requires."""
+    if context.options.index:
+        jobs["index"] = index_job(context, name)
     if channel.retention:
-        jobs["prune"] = prune_job(setting, channel, name)
-    if setting.options.dispatch and name == "release":
-        jobs["dispatch"] = dispatch_job(setting)
-    return jobs
+        jobs["prune"] = prune_job(context, channel, name)
+    if context.options.dispatch and name == "release":
+        jobs["dispatch"] = dispatch_job(context)
 
 
-def _pipeline_paths(setting: WorkflowContext) -> list[str]:
-    """Globs of what decides how wheels are made and released."""
-    own = [setting.matrix, f"{FOLDER.as_posix()}/**", ".github/fatwheel/**"]
-    more = [path for path in (setting.options.requirements, "noxfile.py" if setting.nox else None) if path]
-    return list(dict.fromkeys([*own, *more, *setting.options.paths]))
+def _pipeline_paths(context: WorkflowContext) -> list[str]:
+    """Globs of the files that determine how wheels are built and released."""
+    own = [context.matrix, f"{FOLDER.as_posix()}/**", ".github/fatwheel/**"]
+    more = [path for path in (context.options.requirements, "noxfile.py" if context.nox else None) if path]
+    return list(dict.fromkeys([*own, *more, *context.options.paths]))
 
 
 _ABOUT = {
-    "release": "Builds, tries and publishes a release: on its tag, or by hand. On pull requests that touch the\n"
-    "pipeline, a dry run with placeholder wheels.\n" + _TOKENS,
-    "nightly": "Builds, tries and publishes the version to come, with the day in its name. In a file of its\n"
-    "own, since GitHub stops workflows with a schedule in repositories where nothing happens for 60 days.",
-    "pull-request": "Builds and imports the wheels of the channel pull-request. It publishes nothing, runs\n"
-    "nothing on GPU machines, and holds no secret. `Re-run failed jobs` builds only the cells that failed.",
+    "release": "Builds, tests and publishes a release when its tag is pushed, or on demand. Pull requests that change\n"
+    "the pipeline get a dry run with placeholder wheels.\n" + _ABOUT_TOKENS,
+    "nightly": "Builds, tests and publishes a nightly version, with the date in its name. This workflow has its own\n"
+    "file because GitHub disables scheduled workflows after 60 days without repository activity.",
+    "pull-request": "Builds and imports the wheels of the pull-request channel. It has no access to secrets or GPU\n"
+    "runners and publishes nothing. `Re-run failed jobs` rebuilds only the cells that failed.",
 }
 
 
-def _file(
-    setting: WorkflowContext, name: str, key: str, on: Mapping[str, Any], jobs: Mapping[str, Job], *, waits: bool
+def _write(
+    context: WorkflowContext, name: str, key: str, on: Mapping[str, Any], jobs: Mapping[str, Job], *, cancel: bool
 ) -> str:
-    """One workflow's text."""
+    """Write one workflow. ``cancel``: whether a new run cancels an earlier one on the same ref."""
     document: dict[Any, Any] = {
-        Remark(setting.header(_ABOUT[key])): None,
+        Comment(context.header(_ABOUT[key])): None,
         "name": name,
-        Gap(1): None,
+        BlankLine(1): None,
         "on": dict(on),
-        Gap(2): None,
+        BlankLine(2): None,
         "permissions": {},
-        Gap(3): None,
-        "concurrency": {"group": f"{key}-${{{{ github.ref }}}}", "cancel-in-progress": not waits},
-        Gap(4): None,
+        BlankLine(3): None,
+        "concurrency": {"group": f"{key}-${{{{ github.ref }}}}", "cancel-in-progress": cancel},
+        BlankLine(4): None,
     }
-    if env := _environment(setting):
-        document |= {"env": env, Gap(5): None}
+    if env := _environment(context):
+        document |= {"env": env, BlankLine(5): None}
     body: dict[Any, Any] = {}
-    for number, (job, held) in enumerate(jobs.items()):
+    for number, (job_id, job) in enumerate(jobs.items()):
         if number:
-            body[Gap(number)] = None
-        body[job] = held
-    return write(document | {"jobs": body})
+            body[BlankLine(number)] = None
+        body[job_id] = job
+    return dump(document | {"jobs": body})
 
 
-def _environment(setting: WorkflowContext) -> dict[str, str]:
-    """What holds in all jobs: where the declaration lies, and that nox uses what was installed from hashes."""
-    env = {} if setting.matrix == "matrix.yaml" else {"FATWHEEL_MATRIX": setting.matrix}
-    if setting.nox and setting.options.requirements:
+def _environment(context: WorkflowContext) -> dict[str, str]:
+    """Variables for all jobs: the path of matrix.yaml, and that nox must not create its own environment."""
+    env = {} if context.matrix == "matrix.yaml" else {"FATWHEEL_MATRIX": context.matrix}
+    if context.nox and context.options.requirements:
         env["NOX_SCRIPT_MODE"] = "none"
     return env

@@ -1,4 +1,4 @@
-"""What is generated from a declaration, written or compared with what lies there."""
+"""Generate workflow files from matrix.yaml, and compare them with the files in the repository."""
 
 from __future__ import annotations
 
@@ -10,108 +10,111 @@ from pathlib import Path
 from fatwheel.declaration import Declaration
 from fatwheel.errors import DeclarationError, UsageError
 from fatwheel.records.base import write_atomically
-from fatwheel.workflows.context import FOLDER, MARK, WorkflowContext, context_of
-from fatwheel.workflows.files import workflow_files
-from fatwheel.workflows.workflow_validation import declared_badly, generated_badly
+from fatwheel.workflows.context import FOLDER, MARK, WorkflowContext, read_context
+from fatwheel.workflows.files import make_files
+from fatwheel.workflows.workflow_validation import check_declaration, check_workflow
 
 ATTRIBUTES = ".gitattributes"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One file that is not as it would be generated. ``wanted`` is None for an orphan, which nothing asks for."""
+    """A file that differs from what is generated.
+
+    ``found`` is None for a missing file; ``generated`` is None for a stale one, which is no longer generated.
+    """
 
     path: Path
-    shown: str
-    held: str | None
-    wanted: str | None
+    name: str  # the path from the repository's root
+    found: str | None
+    generated: str | None
 
     def __str__(self) -> str:
-        if self.wanted is None:
-            return f"{self.shown}: an orphan: it says that it was generated, and nothing asks for it any more"
-        if self.held is None:
-            return f"{self.shown}: missing"
+        if self.generated is None:
+            return f"{self.name}: stale: generated earlier, no longer needed"
+        if self.found is None:
+            return f"{self.name}: missing"
         lines = difflib.unified_diff(
-            self.held.splitlines(), self.wanted.splitlines(), fromfile=self.shown,
-            tofile=f"{self.shown} (generated)", lineterm="", n=2,
+            self.found.splitlines(), self.generated.splitlines(), fromfile=self.name,
+            tofile=f"{self.name} (generated)", lineterm="", n=2,
         )  # fmt: skip
-        shown = "\n".join(lines)
-        return shown or f"{self.shown}: other line ends than LF, or none at its end"
+        return "\n".join(lines) or f"{self.name}: its line endings are not LF, or the last one is missing"
 
 
-def generated(setting: WorkflowContext) -> Mapping[str, str]:
-    """File name -> text. Raises `DeclarationError`, or `UsageError` for steps that GitHub would refuse or break."""
-    wrong = list(declared_badly(setting))
-    if wrong:
-        raise DeclarationError(tuple(dict.fromkeys(wrong)))
-    files = workflow_files(setting)
-    broken = [problem for name, text in files.items() for problem in generated_badly(setting, name, text)]
-    if broken:
-        raise UsageError("\n".join(broken), help="mend the steps in .github/fatwheel/")
+def generate_files(context: WorkflowContext) -> Mapping[str, str]:
+    """Generate all files, by name.
+
+    Raises `DeclarationError`, or `UsageError` for hooks that make a workflow invalid or unsafe.
+    """
+    errors = list(check_declaration(context))
+    if errors:
+        raise DeclarationError(tuple(dict.fromkeys(errors)))
+    files = make_files(context)
+    invalid = [problem for name, text in files.items() for problem in check_workflow(context, name, text)]
+    if invalid:
+        raise UsageError("\n".join(invalid), help="fix the steps in .github/fatwheel/")
     return files
 
 
-def differences(declaration: Declaration, folder: Path | None = None) -> list[Difference]:
-    """What differs from what would be generated now: files changed, missing or orphaned.
+def find_differences(declaration: Declaration, folder: Path | None = None) -> list[Difference]:
+    """Find files that are out of date, missing or stale.
 
-    ``folder`` is where workflows lie; by default the repository's, and with it .gitattributes is looked at.
+    ``folder`` contains the workflows. By default it is the repository's, and .gitattributes is compared as well.
     """
-    setting = context_of(declaration)
-    place = folder or setting.root / FOLDER
-    files = generated(setting)
-    found = [_compared(place / name, text, setting) for name, text in files.items()]
+    context = read_context(declaration)
+    place = folder or context.root / FOLDER
+    files = generate_files(context)
+    found = [_compare(place / name, text, context) for name, text in files.items()]
     for path in sorted([*place.glob("*.yml"), *place.glob("*.yaml")]):
-        held = _read(path) or ""
-        if path.name not in files and _is_of(held, setting.matrix):
-            found.append(Difference(path, _shown(path, setting), held, None))
+        text = _read(path) or ""
+        if path.name not in files and _is_generated(text, context.matrix):
+            found.append(Difference(path, _name(path, context), text, None))
     if folder is None:
-        found.append(_attributes(setting, list(files)))
-    return [difference for difference in found if difference.held != difference.wanted]
+        found.append(_compare_attributes(context, list(files)))
+    return [difference for difference in found if difference.found != difference.generated]
 
 
-def drift(declaration: Declaration) -> list[Difference]:
-    """The same for a repository that has generated workflows; empty for one that has none of this declaration."""
-    setting = context_of(declaration)
-    place = setting.root / FOLDER
-    has = any(_is_of(_read(path) or "", setting.matrix) for path in place.glob("*.y*ml"))
-    return differences(declaration) if has else []
+def find_drift(declaration: Declaration) -> list[Difference]:
+    """Find differences if the repository has workflows generated from this matrix.yaml; otherwise return none."""
+    context = read_context(declaration)
+    place = context.root / FOLDER
+    has_generated = any(_is_generated(_read(path) or "", context.matrix) for path in place.glob("*.y*ml"))
+    return find_differences(declaration) if has_generated else []
 
 
-def apply(found: list[Difference]) -> None:
-    """Write what differs, and remove orphans."""
+def apply_differences(found: list[Difference]) -> None:
+    """Write missing and outdated files, and delete stale ones."""
     for difference in found:
-        if difference.wanted is None:
+        if difference.generated is None:
             difference.path.unlink()
         else:
-            write_atomically(difference.path, difference.wanted.encode())
+            write_atomically(difference.path, difference.generated.encode())
 
 
-def _compared(path: Path, wanted: str, setting: WorkflowContext) -> Difference:
-    held = _read(path)
-    return Difference(path, _shown(path, setting), held, wanted)
+def _compare(path: Path, generated: str, context: WorkflowContext) -> Difference:
+    return Difference(path, _name(path, context), _read(path), generated)
 
 
 def _read(path: Path) -> str | None:
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
 
 
-def _is_of(text: str, matrix: str) -> bool:
-    """Whether a file says that it was generated from this declaration."""
+def _is_generated(text: str, matrix: str) -> bool:
+    """Whether a file was generated from this matrix.yaml, according to its header."""
     first = text.partition("\n")[0]
     return first.startswith(f"# {MARK} ") and f" from {matrix} (" in first
 
 
-def _shown(path: Path, setting: WorkflowContext) -> str:
+def _name(path: Path, context: WorkflowContext) -> str:
     absolute = path.absolute()
-    return str(absolute.relative_to(setting.root) if absolute.is_relative_to(setting.root) else path)
+    return str(absolute.relative_to(context.root) if absolute.is_relative_to(context.root) else path)
 
 
-def _attributes(setting: WorkflowContext, names: list[str]) -> Difference:
-    """The repository's .gitattributes, with a line for each generated file; its other lines stay."""
-    path = setting.root / ATTRIBUTES
-    held = _read(path)
-    lines = (held or "").splitlines()
-    mine = [f"{FOLDER.as_posix()}/{name} linguist-generated=true text eol=lf" for name in sorted(names)]
-    lines += [line for line in mine if line not in lines]
-    wanted = "".join(f"{line}\n" for line in lines)
-    return Difference(path, ATTRIBUTES, held, wanted)
+def _compare_attributes(context: WorkflowContext, names: list[str]) -> Difference:
+    """Compare .gitattributes, which needs a line for each generated file; its other lines stay."""
+    path = context.root / ATTRIBUTES
+    found = _read(path)
+    lines = (found or "").splitlines()
+    needed = [f"{FOLDER.as_posix()}/{name} linguist-generated=true text eol=lf" for name in sorted(names)]
+    lines += [line for line in needed if line not in lines]
+    return Difference(path, ATTRIBUTES, found, "".join(f"{line}\n" for line in lines))

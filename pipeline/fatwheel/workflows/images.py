@@ -1,4 +1,4 @@
-"""Container images of a declaration: where each is written, and which registries ask for a login."""
+"""Registries of the declared container images, and the secrets to log in to them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ DOCKER_HUB = "docker.io"
 
 
 def registry_of(image: str) -> str:
-    """The registry that an image's name means: ``ghcr.io``; Docker Hub where it names none."""
+    """The registry of an image: ``ghcr.io``; Docker Hub if the name contains none."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else DOCKER_HUB
 
 
-def registries(declaration: Declaration, channel: str) -> dict[str, str]:
-    """The registries of a channel's images that a secret is declared for, with its name."""
+def registry_secrets(declaration: Declaration, channel: str) -> dict[str, str]:
+    """Map the registries of a channel's images to their declared secrets; omit registries without one."""
     secrets = declaration.document.secrets
     images = [cell.image for cell in make_plan(declaration, channel).cells if cell.image]
     found = dict.fromkeys(sorted({registry_of(image) for image in images}))

@@ -1,4 +1,4 @@
-"""The jobs up to the wheels: plan, build, and GPU tests."""
+"""The jobs up to the wheels: plan, estimate, build, GPU test and dry run."""
 
 from __future__ import annotations
 
@@ -7,42 +7,56 @@ from typing import Any
 
 from fatwheel.records.files import BUILD, SMOKE
 from fatwheel.workflows.context import WorkflowContext
-from fatwheel.workflows.images import registries
-from fatwheel.workflows.steps import PLAN_ARTIFACT, Steps, called, permissions, runs, slot, start, tokens, upload, uses
+from fatwheel.workflows.images import registry_secrets
+from fatwheel.workflows.steps import (
+    PLAN_ARTIFACT,
+    Steps,
+    action_step,
+    command_line,
+    command_step,
+    hook_steps,
+    permissions,
+    setup_steps,
+    token_variables,
+    upload_step,
+)
 
 Job = dict[Any, Any]
 
 TEMP = "${{ runner.temp }}"
 _FILES = "".join(f"{TEMP}/dist/*{ending}\n" for ending in (".whl", ".tar.gz", BUILD, SMOKE))
 DIST = '"$RUNNER_TEMP"/dist'
-"""Where wheels are made: outside the checkout, so that none is taken for a source."""
+"""The output folder, outside the checkout so that build outputs are not mistaken for sources."""
 
 PLANNED = "!cancelled() && needs.plan.result == 'success'"
 COMMIT = "${{ needs.plan.outputs.commit }}"
-READ = ("read", "to check the sources out")
+READ = ("read", "to check out the sources")
 
 
-def matrix_argument(setting: WorkflowContext) -> tuple[str, str]:
-    """``--matrix FILE``, for verbs that take one only when it is given."""
-    return "--matrix", shlex.quote(setting.matrix)
+def matrix_arguments(context: WorkflowContext) -> tuple[str, str]:
+    """``--matrix FILE``, for commands that read no matrix.yaml by default."""
+    return "--matrix", shlex.quote(context.matrix)
 
 
 def plan_job(
-    setting: WorkflowContext, channel: str, arguments: tuple[str, ...], env: dict[str, str], *, ref: str | None = None,
+    context: WorkflowContext, channel: str, arguments: tuple[str, ...], env: dict[str, str], *, ref: str | None = None,
     condition: str | None = None, check: bool = False,
 ) -> Job:  # fmt: skip
-    """The matrix of the jobs that follow, computed from the declaration as it is checked out."""
-    steps = start(setting, ref)
+    """Compute the matrices of the following jobs from the checked-out matrix.yaml."""
+    steps = setup_steps(context, ref)
     if check:
-        steps.append(runs(setting, "Check the declaration and what was generated from it", "check"))
-    made = runs(setting, "Plan", "plan", "--channel", channel, *arguments, "--actions",
-                '"$RUNNER_TEMP/plan.json"', env=env)  # fmt: skip
-    steps += [{"name": made.pop("name"), "id": "plan", **made}, upload(setting, PLAN_ARTIFACT, f"{TEMP}/plan.json")]
+        steps.append(_check_step(context))
+    plan = command_step(context, "Plan", "plan", "--channel", channel, *arguments, "--actions",
+                        '"$RUNNER_TEMP/plan.json"', env=env)  # fmt: skip
+    steps += [
+        {"name": plan.pop("name"), "id": "plan", **plan},
+        upload_step(context, PLAN_ARTIFACT, f"{TEMP}/plan.json"),
+    ]
     names = ("build", "smoke", "tag", "commit", "date")
     return {
         "name": "Plan",
         **({"if": condition} if condition else {}),
-        "runs-on": setting.options.runner,
+        "runs-on": context.options.runner,
         "timeout-minutes": 15,
         "permissions": permissions(contents=READ),
         "outputs": {name: f"${{{{ steps.plan.outputs.{name} }}}}" for name in names},
@@ -50,92 +64,96 @@ def plan_job(
     }
 
 
-def price_job(setting: WorkflowContext) -> Job:
-    """What a pull request does to the sizes of wheels, on its page; nothing waits for it."""
-    channels = setting.declaration.document.channels
+def _check_step(context: WorkflowContext) -> dict[Any, Any]:
+    return command_step(context, "Check matrix.yaml and generated files", "check")
+
+
+def estimate_job(context: WorkflowContext) -> Job:
+    """Estimate how a pull request changes wheel sizes, in the step summary; no other job depends on it."""
+    channels = context.declaration.document.channels
     name, channel = ("nightly", channels.nightly) if channels.nightly else ("release", channels.release)
-    checkout, *others = start(setting)
-    checkout["with"]["fetch-depth"] = 2  # the commit that is merged into is the first parent
+    checkout, *others = setup_steps(context)
+    checkout["with"]["fetch-depth"] = 2  # the first parent of the merge commit is the target branch
     return {
-        "name": "Price the change",
+        "name": "Estimate wheel sizes",
         "if": "github.event_name == 'pull_request'",
-        "runs-on": setting.options.runner,
+        "runs-on": context.options.runner,
         "timeout-minutes": 30,
         "permissions": permissions(contents=READ),
         "steps": [
             checkout,
             *others,
-            runs(setting, "Price the change by what is released", "plan", "--channel", name, "--diff", "HEAD^1",
-                 "--store", '"$STORE"', env={"STORE": setting.store(channel), **tokens(setting)}),
+            command_step(context, "Compare with the target branch", "plan", "--channel", name, "--diff", "HEAD^1",
+                         "--store", '"$STORE"', env={"STORE": context.store(channel), **token_variables(context)}),
         ],
     }  # fmt: skip
 
 
-def build_job(setting: WorkflowContext, channel: str, *, attest: bool, more: str = "") -> Job:
-    """One wheel a job; a wheel whose smoke test fails is uploaded too, with the record that says so."""
+def build_job(context: WorkflowContext, channel: str, *, attest: bool, more: str = "") -> Job:
+    """Build one wheel per job; a wheel that fails its import test is uploaded too, with its smoke record."""
     granted = {"contents": READ}
     if attest:
         granted |= {
             "id_token": ("write", "to sign the attestation"),
-            "attestations": ("write", "to store it"),
+            "attestations": ("write", "to store the attestation"),
         }
-    env = {"SESSION": "${{ matrix.session }}"} if setting.nox else {"CELL": "${{ matrix.id }}"}
+    env = {"SESSION": "${{ matrix.session }}"} if context.nox else {"CELL": "${{ matrix.id }}"}
     env["ENGINE"] = "${{ matrix.engine }}"
-    named = [] if setting.nox else ['"$CELL"']
-    arguments = [*named, "--channel", channel, "--engine", '"$ENGINE"', "--output", DIST]
-    if channel == "nightly":  # the day that was planned, whatever day it is by now
+    cell = [] if context.nox else ['"$CELL"']
+    arguments = [*cell, "--channel", channel, "--engine", '"$ENGINE"', "--output", DIST]
+    if channel == "nightly":  # the planned date, even if the build starts after midnight
         env["DATE"] = "${{ needs.plan.outputs.date }}"
         arguments += ["--date", '"$DATE"']
-    build = called(setting, '"$SESSION"' if setting.nox else "build", *arguments)
+    build = command_line(context, '"$SESSION"' if context.nox else "build", *arguments)
     built = "!cancelled() && steps.build.outcome == 'success'"
     steps: Steps = [
-        *start(setting, COMMIT),
-        *_logins(setting, channel),
-        *slot(setting, "before-build"),
+        *setup_steps(context, COMMIT),
+        *_login_steps(context, channel),
+        *hook_steps(context, "before-build"),
         {"name": "Build", "id": "build", "env": env, "run": build},
         {
-            "name": "Import it in a bare environment",
+            "name": "Import in a clean environment",
             "if": "matrix.import",
             "env": {"WHEEL": "${{ matrix.wheel }}"},
-            "run": called(setting, "smoke", f'{DIST}/"$WHEEL"', *matrix_argument(setting)),
+            "run": command_line(context, "smoke", f'{DIST}/"$WHEEL"', *matrix_arguments(context)),
         },
-        upload(setting, "${{ matrix.artifact }}", _FILES, condition=f"${{{{ {built} }}}}"),
+        upload_step(context, "${{ matrix.artifact }}", _FILES, condition=f"${{{{ {built} }}}}"),
     ]
     if attest:
         wheel = f"{TEMP}/dist/${{{{ matrix.wheel }}}}"
-        steps.append({"if": f"${{{{ {built} }}}}", **uses(setting, "actions/attest", subject_path=wheel)})
-    steps += slot(setting, "after-build")
+        steps.append({"if": f"${{{{ {built} }}}}", **action_step(context, "actions/attest", subject_path=wheel)})
+    steps += hook_steps(context, "after-build")
     return {
         "name": "Build ${{ matrix.id }}",
         "needs": "plan",
         "if": f"needs.plan.outputs.build != '[]'{more}",
         "strategy": _strategy("build"),
         "runs-on": "${{ matrix.runner }}",
-        "timeout-minutes": setting.options.build_minutes,
+        "timeout-minutes": context.options.build_minutes,
         "permissions": permissions(**granted),
         "steps": steps,
     }
 
 
-def smoke_job(setting: WorkflowContext, more: str = "") -> Job:
-    """One wheel a job, on a machine with a GPU of its family; what has no such machine is marked "not proven"."""
+def smoke_job(context: WorkflowContext, more: str = "") -> Job:
+    """Test one wheel per job on a GPU of its family; cells without a GPU runner are reported as untested."""
     record = f"{TEMP}/dist/${{{{ matrix.wheel }}}}{SMOKE}"
     return {
-        "name": "Try ${{ matrix.id }} on a GPU",
+        "name": "GPU test ${{ matrix.id }}",
         "needs": ("plan", "build"),
         "if": f"${{{{ {PLANNED} && needs.plan.outputs.smoke != '[]'{more} }}}}",
         "strategy": _strategy("smoke"),
         "runs-on": "${{ matrix.runner }}",
-        "timeout-minutes": setting.options.smoke_minutes,
+        "timeout-minutes": context.options.smoke_minutes,
         "permissions": permissions(contents=READ),
         "steps": [
-            *start(setting, COMMIT),
-            uses(setting, "actions/download-artifact", name="${{ matrix.artifact }}", path=f"{TEMP}/dist"),
-            *slot(setting, "before-smoke"),
-            runs(setting, "Load all of it, and run its kernels", "smoke", f'{DIST}/"$WHEEL"', "--gpu",
-                 *matrix_argument(setting), env={"WHEEL": "${{ matrix.wheel }}"}),
-            upload(setting, "${{ matrix.artifact }}-smoke", record, condition="${{ !cancelled() }}"),
-            *slot(setting, "after-smoke"),
+            *setup_steps(context, COMMIT),
+            action_step(context, "actions/download-artifact", name="${{ matrix.artifact }}", path=f"{TEMP}/dist"),
+            *hook_steps(context, "before-smoke"),
+            command_step(context, "Load all modules and run the GPU test", "smoke", f'{DIST}/"$WHEEL"', "--gpu",
+                         *matrix_arguments(context), env={"WHEEL": "${{ matrix.wheel }}"}),
+            upload_step(context, "${{ matrix.artifact }}-smoke", record, condition="${{ !cancelled() }}"),
+            *hook_steps(context, "after-smoke"),
         ],
     }  # fmt: skip
 
@@ -147,48 +165,48 @@ def _strategy(output: str) -> dict[str, Any]:
     }
 
 
-def _logins(setting: WorkflowContext, channel: str) -> Steps:
-    """A login at each registry of the channel's images that a secret is declared for."""
+def _login_steps(context: WorkflowContext, channel: str) -> Steps:
+    """Log in to each registry of the channel's images for which a secret is declared."""
     steps: Steps = []
-    for registry, secret in registries(setting.declaration, channel).items():
-        step = uses(
-            setting, "docker/login-action", registry=registry,
+    for registry, secret in registry_secrets(context.declaration, channel).items():
+        step = action_step(
+            context, "docker/login-action", registry=registry,
             username=f"${{{{ vars.{secret}_USER || github.actor }}}}", password=f"${{{{ secrets.{secret} }}}}",
         )  # fmt: skip
         steps.append({"if": "matrix.engine == 'docker'", **step})
     return steps
 
 
-def rehearse_job(setting: WorkflowContext) -> Job:
-    """The whole line with placeholder wheels, for pull requests that touch the pipeline: nothing is sent anywhere."""
+def rehearse_job(context: WorkflowContext) -> Job:
+    """Run the whole pipeline with placeholder wheels, for pull requests that change it; nothing is uploaded."""
     return {
         "name": "Dry run",
         "if": "github.event_name == 'pull_request'",
-        "runs-on": setting.options.runner,
+        "runs-on": context.options.runner,
         "timeout-minutes": 60,
         "permissions": permissions(contents=READ),
         "steps": [
-            *start(setting),
-            runs(setting, "Check the declaration and what was generated from it", "check"),
-            runs(setting, "Run the line with placeholder wheels", "rehearse", "--fake-build",
-                 *matrix_argument(setting)),
+            *setup_steps(context),
+            _check_step(context),
+            command_step(context, "Run the pipeline with placeholder wheels", "rehearse", "--fake-build",
+                         *matrix_arguments(context)),
         ],
     }  # fmt: skip
 
 
-def verdict_job(setting: WorkflowContext) -> Job:
-    """One check to require for a merge, whatever the cells are called."""
+def verdict_job(context: WorkflowContext) -> Job:
+    """A single check to require for merging, whatever the cells are called."""
     passed = "contains(fromJSON('[\"success\", \"skipped\"]'), needs.build.result) && needs.plan.result == 'success'"
     return {
-        "name": "All of it",
+        "name": "All builds passed",
         "needs": ("plan", "build"),
         "if": "always()",
-        "runs-on": setting.options.runner,
+        "runs-on": context.options.runner,
         "timeout-minutes": 5,
         "permissions": {},
         "steps": [
             {
-                "name": "Nothing failed",
+                "name": "Check the results",
                 "env": {"PASSED": f"${{{{ {passed} }}}}"},
                 "run": 'test "$PASSED" = true',
             }

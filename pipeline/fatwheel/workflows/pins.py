@@ -1,4 +1,4 @@
-"""The actions that workflows use, each at one commit: the one place where these commits are said."""
+"""Pinned actions: the commit at which workflows use each action."""
 
 from __future__ import annotations
 
@@ -10,70 +10,72 @@ from functools import cache
 from pathlib import Path
 
 from fatwheel.errors import UsageError
-from fatwheel.workflows.text import Noted
+from fatwheel.workflows.text import Commented
 
 OWN_PINS = Path(".github/fatwheel/actions.json")
-"""Where a repository may say pins of its own, in the form of fatwheel's."""
+"""A repository's own pins, in the format of fatwheel's data file; they take precedence."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Pin:
-    """One action: the version that people know it by, and the commit that is run."""
+    """One action: its version, and the commit that runs."""
 
     action: str
     version: str
     commit: str
 
     @property
-    def uses(self) -> Noted:
+    def uses(self) -> Commented:
         """The value of a step's ``uses``."""
-        return Noted(f"{self.action}@{self.commit}", self.version)
+        return Commented(f"{self.action}@{self.commit}", self.version)
 
 
 Pins = Mapping[str, Pin]
 
 
 @cache
-def shipped() -> Pins:
-    """The pins that come with fatwheel."""
-    return read_pins(shipped_path())
+def default_pins() -> Pins:
+    """The pins included in fatwheel."""
+    return read_pins(default_pins_path())
 
 
-def shipped_path() -> Path:
-    """The file that holds them."""
+def default_pins_path() -> Path:
+    """The data file with the default pins."""
     return Path(__file__).resolve().parent.parent / "data" / "actions.json"
 
 
-def pins_of(root: Path) -> Pins:
-    """The pins for a repository: its own where it has some, else those that come with fatwheel."""
+def load_pins(root: Path) -> Pins:
+    """Load the pins for a repository: its own, and the default ones for all other actions."""
     own = root / OWN_PINS
-    return {**shipped(), **read_pins(own)} if own.is_file() else shipped()
+    return {**default_pins(), **read_pins(own)} if own.is_file() else default_pins()
 
 
 def read_pins(path: Path) -> Pins:
-    """Read a file of pins. Raises `UsageError` with all that is wrong in it."""
+    """Read a file of pins. Raises `UsageError` for an invalid file, with all invalid pins."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UsageError(f"not JSON: {error}", where=str(path)) from None
+        raise UsageError(f"invalid JSON: {error}", where=str(path)) from None
     if not isinstance(rows, dict):
-        raise UsageError("not an object of actions", where=str(path), help='write {"OWNER/ACTION": {...}}')
-    wrong = [
+        raise UsageError("expected an object of actions", where=str(path), help='write {"OWNER/ACTION": {...}}')
+    invalid = [
         action for action, row in rows.items()
         if not isinstance(row, dict) or not isinstance(row.get("version"), str)
         or not _COMMIT.fullmatch(str(row.get("commit")))
     ]  # fmt: skip
-    if wrong:
+    if invalid:
         raise UsageError(
-            f"{', '.join(wrong)}: no pin", where=str(path), help="give version and commit, 40 hex digits of it"
+            f"invalid pin: {', '.join(invalid)}",
+            where=str(path),
+            help="give the version and the full commit (40 hexadecimal digits)",
         )
     return {action: Pin(action, row["version"], row["commit"]) for action, row in rows.items()}
 
 
-def pins_text(pins: Pins) -> str:
-    """A file of pins, an action a line, sorted."""
+def format_pins(pins: Pins) -> str:
+    """Format a file of pins: one action per line, sorted."""
     rows = (
         f"  {json.dumps(pin.action)}: {json.dumps({'version': pin.version, 'commit': pin.commit})}"
         for pin in sorted(pins.values(), key=lambda pin: pin.action)

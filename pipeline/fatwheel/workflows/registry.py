@@ -1,4 +1,4 @@
-"""What a tag of a container image means just now: its digest, as the registry says it."""
+"""Find the container images in matrix.yaml and resolve their tags to digests at the registry."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Written:
-    """An image as matrix.yaml has it: where its text is (line and column from 1), its name, tag and digest."""
+class DeclaredImage:
+    """An image in matrix.yaml: its position (line and column from 1), text, name, tag and digest."""
 
     line: int
     column: int
@@ -36,13 +36,13 @@ class Written:
     digest: str | None
 
     @property
-    def asked(self) -> str:
-        """Name and tag, which a registry is asked for."""
+    def reference(self) -> str:
+        """Name and tag, to be resolved by the registry."""
         return f"{self.name}:{self.tag or 'latest'}"
 
 
-def written_images(declaration: Declaration) -> Iterator[Written]:
-    """Every image of the declaration; the tag of one with a digest is the comment behind it."""
+def find_images(declaration: Declaration) -> Iterator[DeclaredImage]:
+    """Find every image in matrix.yaml; the tag of an image with a digest is in the comment after it."""
     lines = declaration.path.read_text(encoding="utf-8").split("\n")
     for label, cuda in declaration.document.cuda.items():
         for arch in cuda.image:
@@ -53,7 +53,7 @@ def written_images(declaration: Declaration) -> Iterator[Written]:
             comment = re.search(r"#\s*([\w][\w.-]{0,127})\s*$", lines[mark.line - 1])
             if digest and tag is None and comment:
                 tag = comment[1]
-            yield Written(mark.line, mark.column + (mark.lead or 0), text, name, tag, digest or None)
+            yield DeclaredImage(mark.line, mark.column + (mark.lead or 0), text, name, tag, digest or None)
 
 
 def _split(image: str) -> tuple[str, str | None]:
@@ -61,8 +61,8 @@ def _split(image: str) -> tuple[str, str | None]:
     return (before, last) if colon and "/" not in last else (image, None)
 
 
-def digest_of(image: Written, client: httpx.Client) -> str:
-    """The digest of a tag. Raises `ReleaseRefused` with what the registry answered."""
+def resolve_digest(image: DeclaredImage, client: httpx.Client) -> str:
+    """Resolve an image's tag to its digest. Raises `ReleaseRefused` if the registry has none or cannot be reached."""
     import httpx
 
     registry = registry_of(image.name)
@@ -77,29 +77,29 @@ def digest_of(image: Written, client: httpx.Client) -> str:
             token = _token(answer.headers.get("www-authenticate", ""), client)
             answer = client.head(url, headers={"Accept": _INDEXES, "Authorization": f"Bearer {token}"})
     except httpx.HTTPError as error:
-        raise ReleaseRefused(f"{registry} cannot be reached: {error}", where=image.asked) from None
+        raise ReleaseRefused(f"cannot reach {registry}: {error}", where=image.reference) from None
     digest = str(answer.headers.get("docker-content-digest", ""))
     if answer.status_code != httpx.codes.OK or not _DIGEST.fullmatch(digest):
         raise ReleaseRefused(
-            f"the registry answered {answer.status_code} and no digest", where=image.asked,
-            help="check the image's name and tag; a private one has to be pinned by hand",
+            f"the registry responded with {answer.status_code} and no digest", where=image.reference,
+            help="check the image's name and tag; pin private images manually",
         )  # fmt: skip
     return digest
 
 
 def _token(challenge: str, client: httpx.Client) -> str:
-    """The token that a registry gives to anybody, from where its challenge says."""
-    asked = dict(_CHALLENGE.findall(challenge))
-    realm = asked.pop("realm", "")
+    """Request an anonymous token from the authentication server in the registry's challenge."""
+    fields = dict(_CHALLENGE.findall(challenge))
+    realm = fields.pop("realm", "")
     if not realm.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         return ""
-    answer = client.get(realm, params={key: asked[key] for key in ("service", "scope") if key in asked})
-    held: Any = answer.json() if answer.status_code == 200 else {}
-    return str(held.get("token") or held.get("access_token") or "")
+    answer = client.get(realm, params={key: fields[key] for key in ("service", "scope") if key in fields})
+    body: Any = answer.json() if answer.status_code == 200 else {}
+    return str(body.get("token") or body.get("access_token") or "")
 
 
-def filled(text: str, found: dict[Written, str]) -> str:
-    """matrix.yaml with digests in the place of tags, and each tag as a comment behind it; all else as it was."""
+def pin_images(text: str, found: dict[DeclaredImage, str]) -> str:
+    """Replace the tags of images in matrix.yaml with digests, and write each tag as a comment after its image."""
     lines = text.split("\n")
     for image, digest in sorted(found.items(), key=lambda item: (item[0].line, item[0].column), reverse=True):
         line, start = lines[image.line - 1], image.column - 1
@@ -108,6 +108,6 @@ def filled(text: str, found: dict[Written, str]) -> str:
         pinned = f"{image.name}@{digest}"
         if alone:
             lines[image.line - 1] = f"{line[:start]}{pinned}{alone[1]}  # {image.tag or 'latest'}"
-        else:  # others stand on this line: there is no room for a comment
+        else:  # more values follow on this line, so a comment would end it
             lines[image.line - 1] = f"{line[:start]}{pinned}{rest}"
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A repository's own steps: files with a list of steps, taken into the generated jobs at named places."""
+"""Step hooks: a repository's own steps, inserted into generated jobs at named places."""
 
 from __future__ import annotations
 
@@ -11,62 +11,63 @@ import yaml
 
 from fatwheel.errors import UsageError
 
-SLOTS = {
+HOOKS = {
     "before-build": "in each build job, before the wheel is built",
-    "after-build": "in each build job, once the wheel is uploaded",
-    "before-smoke": "in each GPU job, before the wheel is tried",
-    "after-smoke": "in each GPU job, once it was",
-    "before-publish": "in the publishing job, before anything is sent",
-    "after-publish": "in the publishing job, at its end, also when something is missing",
-    "before-index": "in the index job, before the index is made",
+    "after-build": "in each build job, after the wheel is uploaded",
+    "before-smoke": "in each GPU test job, before the test",
+    "after-smoke": "in each GPU test job, after the test",
+    "before-publish": "in the publish job, before anything is uploaded",
+    "after-publish": "at the end of the publish job",
+    "before-index": "in the index job, before the index is built",
 }
-"""Name -> where its steps go. A slot's file is ``.github/fatwheel/NAME.yml``."""
+"""Hook name -> where its steps are inserted. The steps are in ``.github/fatwheel/NAME.yml``."""
 
 FOLDER = Path(".github/fatwheel")
-_PINNED = re.compile(r"\./.*|docker://.*@sha256:[0-9a-f]{64}|[^@]+@[0-9a-f]{40}")
+PINNED = re.compile(r"\./.*|docker://.*@sha256:[0-9a-f]{64}|[^@]+@[0-9a-f]{40}")
+"""An action of the repository itself, or one pinned to a digest or a full commit."""
 
 
-def read_slots(root: Path) -> Mapping[str, str]:
-    """The steps of each slot that has some, as they are written. Raises `UsageError` with all that is wrong."""
+def read_hooks(root: Path) -> Mapping[str, str]:
+    """Read the steps of each hook, as written. Raises `UsageError` with all errors in the files."""
     found: dict[str, str] = {}
-    wrong: list[str] = []
+    errors: list[str] = []
     folder = root / FOLDER
     for path in sorted([*folder.glob("*.yml"), *folder.glob("*.yaml")]):
-        place = f"{FOLDER / path.name}"
-        if path.suffix != ".yml" or path.stem not in SLOTS:
-            wrong.append(f"{place}: no such slot; there are: {', '.join(SLOTS)}")
+        file = f"{FOLDER / path.name}"
+        if path.suffix != ".yml" or path.stem not in HOOKS:
+            errors.append(f"{file}: unknown hook; use one of: {', '.join(HOOKS)}")
             continue
         text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
-        problems = _problems(text)
-        wrong += [f"{place}: {problem}" for problem in problems]
-        if not problems:
-            found[path.stem] = _tidy(text)
-    if wrong:
-        raise UsageError("\n".join(wrong), help="a slot holds a list of steps, its actions pinned by commit")
+        file_errors = _check_steps(text)
+        errors += [f"{file}: {error}" for error in file_errors]
+        if not file_errors:
+            found[path.stem] = _normalize(text)
+    if errors:
+        raise UsageError("\n".join(errors), help="a hook file contains a list of steps with actions pinned to commits")
     return found
 
 
-def _problems(text: str) -> list[str]:
+def _check_steps(text: str) -> list[str]:
     try:
         steps: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        return [f"not YAML: {error}".splitlines()[0]]
+        return [f"invalid YAML: {error}".splitlines()[0]]
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         return ["not a list of steps"]
     first = next(line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#"))
     if not first.startswith("- "):
-        return ["the list does not begin at the start of a line"]
+        return ["the list must not be indented"]
     found = []
     for number, step in enumerate(steps, 1):
         if ("run" in step) == ("uses" in step):
-            found.append(f"step {number} has neither run nor uses, or both")
-        if "uses" in step and not _PINNED.fullmatch(str(step["uses"])):
-            found.append(f"step {number}: {step['uses']} is not pinned by its full commit")
+            found.append(f"step {number} needs either run or uses")
+        if "uses" in step and not PINNED.fullmatch(str(step["uses"])):
+            found.append(f"step {number}: {step['uses']} is not pinned to a full commit")
         if "${{" in str(step.get("run", "")):
-            found.append(f"step {number}: an expression in `run` can be code of somebody else's; pass it by env")
+            found.append(f"step {number}: an expression in `run` allows code injection; pass the value through env")
     return found
 
 
-def _tidy(text: str) -> str:
-    """From the first step on, with a line end; remarks before it stay."""
+def _normalize(text: str) -> str:
+    """Strip empty lines around the steps and trailing spaces; end with a newline. Comments stay."""
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n")) + "\n"

@@ -1,4 +1,4 @@
-"""Writing YAML that people read: fixed order and layout, remarks, and notes at the ends of lines."""
+"""Write readable YAML: fixed order and layout, with comments on lines of their own or at the ends of lines."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from typing import Any
 
 import yaml
 
-# Numbers that YAML 1.2 sees and PyYAML, which reads YAML 1.1, takes for text.
+# Numbers in YAML 1.2 that PyYAML, which implements YAML 1.1, reads as text.
 _NUMBER_1_2 = re.compile(r"[-+]?(0o[0-7]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Remark:
-    """A comment on lines of its own: a key of a mapping (its value is not used), or an item of a list."""
+class Comment:
+    """A comment on lines of its own, as a key of a mapping (its value is ignored) or an item of a list."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Gap:
-    """An empty line, as a key of a mapping; ``number`` tells them apart."""
+class BlankLine:
+    """A blank line, as a key of a mapping; ``number`` makes the keys distinct."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Verbatim:
-    """Items of a list as somebody else wrote them, only moved to their place."""
+    """Items of a list as YAML text, which is only indented."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Noted:
-    """A value with a comment behind it."""
+class Commented:
+    """A value with a comment at the end of its line."""
 
     value: str
-    note: str
+    comment: str
 
 
-def write(value: dict[Any, Any]) -> str:
-    """The text of a document. Mappings keep their order, tuples stand on one line.
+def dump(value: dict[Any, Any]) -> str:
+    """Write a document. Mappings keep their order, tuples become lists on one line.
 
-    Read back, it is ``value`` without remarks and notes.
+    Parsing the text gives ``value`` without its comments and blank lines.
     """
     return "\n".join(_mapping(value, 0)) + "\n"
 
@@ -55,21 +55,21 @@ def write(value: dict[Any, Any]) -> str:
 def _mapping(value: dict[Any, Any], depth: int) -> Iterator[str]:
     pad = "  " * depth
     for key, inner in value.items():
-        if isinstance(key, Gap):
+        if isinstance(key, BlankLine):
             yield ""
-        elif isinstance(key, Remark):
-            yield from _remark(key, pad)
+        elif isinstance(key, Comment):
+            yield from _comment(key, pad)
         else:
             yield from _entry(f"{pad}{_key(str(key), depth)}:", inner, depth)
 
 
-def _remark(remark: Remark, pad: str) -> Iterator[str]:
-    for line in remark.text.splitlines():
+def _comment(comment: Comment, pad: str) -> Iterator[str]:
+    for line in comment.text.splitlines():
         yield f"{pad}# {line}".rstrip()
 
 
 def _entry(start: str, inner: Any, depth: int) -> Iterator[str]:
-    """What follows a key: on its line, or below it."""
+    """A key and its value, on the same line or below it."""
     if isinstance(inner, dict) and inner:
         yield start
         yield from _mapping(inner, depth + 1)
@@ -88,8 +88,8 @@ def _entry(start: str, inner: Any, depth: int) -> Iterator[str]:
 def _items(values: list[Any], depth: int) -> Iterator[str]:
     pad = "  " * depth
     for value in values:
-        if isinstance(value, Remark):
-            yield from _remark(value, pad)
+        if isinstance(value, Comment):
+            yield from _comment(value, pad)
         elif isinstance(value, Verbatim):
             yield from (f"{pad}{line}".rstrip() for line in value.text.splitlines())
         elif isinstance(value, dict | list) and value:
@@ -103,7 +103,7 @@ def _items(values: list[Any], depth: int) -> Iterator[str]:
 
 
 def _is_block(text: str) -> bool:
-    """Whether text can stand as it is, line by line."""
+    """Whether text can be written as a literal block."""
     plain = "\n" in text.rstrip("\n") and not text.startswith((" ", "\n", "\t")) and not text.endswith("\n\n")
     return plain and not _CONTROL.search(text) and not any(line != line.rstrip() for line in text.split("\n"))
 
@@ -115,13 +115,13 @@ def _lines(text: str, depth: int) -> Iterator[str]:
 
 
 def _key(text: str, depth: int) -> str:
-    """`on` begins every workflow, plain: a word for true in YAML 1.1, but GitHub reads 1.2."""
+    """The top-level key `on` stays unquoted: it means true in YAML 1.1, but GitHub reads YAML 1.2."""
     return text if text == "on" and depth == 0 else _text(text)
 
 
 def _scalar(value: Any) -> str:
-    if isinstance(value, Noted):
-        return f"{_text(value.value)} # {value.note}"
+    if isinstance(value, Commented):
+        return f"{_text(value.value)} # {value.comment}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -135,7 +135,7 @@ def _scalar(value: Any) -> str:
 
 @cache
 def _text(value: str) -> str:
-    """Plain where every reader takes it for the same text, else in double quotes, all but ASCII escaped."""
+    """Plain if all parsers read the same text, else in double quotes with everything but ASCII escaped."""
     if value and not _NUMBER_1_2.fullmatch(value) and value.isprintable() and value.isascii():
         try:
             if yaml.safe_load(f"- {value}: 1\n- {value}") == [{value: 1}, value]:

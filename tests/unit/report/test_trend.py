@@ -1,4 +1,4 @@
-"""Growth: robust against odd releases and steps, honest about how sure it is."""
+"""Growth trends: robust against outliers and steps, with a confidence interval."""
 
 from __future__ import annotations
 

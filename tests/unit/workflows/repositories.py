@@ -1,4 +1,4 @@
-"""Repositories for tests of what is generated."""
+"""Sample repositories to generate workflows for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETS = {
 
 
 def copied(name: str, place: Path, *, nox: bool = False) -> Path:
-    """A repository of its own with one of the sets; its declaration."""
+    """Copy one of the sets to a new repository, and return the path of its matrix.yaml."""
     source = SETS[name]
     place.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
@@ -33,7 +33,7 @@ def copied(name: str, place: Path, *, nox: bool = False) -> Path:
 
 
 def changed(matrix: Path, *changes: tuple[str, str]) -> Declaration:
-    """The declaration with some of its text changed."""
+    """Replace text in matrix.yaml, and load it."""
     text = matrix.read_text()
     for old, new in changes:
         assert old in text, old

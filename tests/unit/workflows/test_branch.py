@@ -1,4 +1,4 @@
-"""An index on its way to a branch: nothing of another writer is lost, and nothing is forced."""
+"""Pushing an index to a branch: no other push is lost, and nothing is force-pushed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 from fatwheel.errors import ReleaseRefused
 from fatwheel.stores.clock import Clock
-from fatwheel.workflows.branch import Branch, _environment, push, remote_of
+from fatwheel.workflows.branch import Branch, _environment, push, remote_url
 
 
 class Patient(Clock):
-    """Waits no time, and remembers for how long it would have."""
+    """Records waits instead of sleeping."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -45,14 +45,14 @@ def files(remote: Path, branch="gh-pages") -> list[str]:
     return git(remote, "ls-tree", "-r", "--name-only", branch).split()
 
 
-def test_a_branch_that_is_not_there_is_made(remote):
+def test_a_missing_branch_is_created(remote):
     done = push(Branch(str(remote), "gh-pages", "whl"), writes("index.html"), "first", environ=os.environ)
     assert done.changed
     assert files(remote) == ["whl/index.html"]
     assert git(remote, "log", "-1", "--format=%s|%an", "gh-pages").strip() == "first|fatwheel"
 
 
-def test_what_else_is_there_stays(remote):
+def test_other_files_stay(remote):
     place = Branch(str(remote), "gh-pages", "whl")
     push(Branch(str(remote), "gh-pages"), writes("CNAME"), "other", environ=os.environ)
     push(place, writes("index.html"), "index", environ=os.environ)
@@ -64,14 +64,14 @@ def test_what_else_is_there_stays(remote):
 
 
 @pytest.mark.parametrize("races", [1, 3])
-def test_a_lost_race_begins_again_upon_what_the_other_left(remote, races):
+def test_after_another_push_the_files_are_updated_again(remote, races):
     push(Branch(str(remote), "gh-pages"), writes("old"), "old", environ=os.environ)
     clock, calls = Patient(), []
 
     def fill(folder: Path) -> None:
         seen = sorted(path.name for path in folder.iterdir() if path.name != ".git")
         calls.append(seen)
-        if len(calls) <= races:  # another push comes between this look and this push
+        if len(calls) <= races:  # another push comes before this one
             push(Branch(str(remote), "gh-pages"), writes(f"other{len(calls)}"), "other", environ=os.environ)
         (folder / "mine").write_text("mine")
 
@@ -82,7 +82,7 @@ def test_a_lost_race_begins_again_upon_what_the_other_left(remote, races):
     assert len(clock.waits) == races
 
 
-def test_a_first_push_races_for_the_branch_itself(remote):
+def test_two_pushes_that_create_the_branch_both_succeed(remote):
     calls = []
 
     def fill(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_first_push_races_for_the_branch_itself(remote):
     assert files(remote) == ["mine", "other"]
 
 
-def test_who_never_wins_gives_up_and_says_so(remote):
+def test_too_many_other_pushes_are_an_error(remote):
     count = [0]
 
     def fill(folder: Path) -> None:
@@ -103,12 +103,12 @@ def test_who_never_wins_gives_up_and_says_so(remote):
         push(Branch(str(remote), "gh-pages"), writes(f"other{count[0]}"), "other", environ=os.environ)
         (folder / "mine").write_text("mine")
 
-    with pytest.raises(ReleaseRefused, match="another push came first, 8 times"):
+    with pytest.raises(ReleaseRefused, match="gave up after 8 attempts"):
         push(Branch(str(remote), "gh-pages"), fill, "mine", environ=os.environ, clock=Patient())
     assert "mine" not in files(remote)
 
 
-def test_a_push_that_is_declined_is_told_at_once_in_the_servers_words(remote):
+def test_a_rejected_push_fails_at_once_with_the_servers_message(remote):
     hook = remote / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n")
     hook.chmod(0o755)
@@ -118,12 +118,12 @@ def test_a_push_that_is_declined_is_told_at_once_in_the_servers_words(remote):
     assert not clock.waits
 
 
-def test_a_repository_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(ReleaseRefused, match="nothing could be read from"):
+def test_a_missing_repository_is_an_error(tmp_path):
+    with pytest.raises(ReleaseRefused, match="cannot read "):
         push(Branch(str(tmp_path / "none"), "b"), writes("x"), "x", environ=os.environ)
 
 
-def test_what_fill_raises_leaves_nothing_behind(remote, tmp_path, monkeypatch):
+def test_an_exception_in_fill_leaves_no_files_behind(remote, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
@@ -135,7 +135,7 @@ def test_what_fill_raises_leaves_nothing_behind(remote, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("fatwheel-branch-*"))
 
 
-def test_the_token_is_no_argument_and_goes_to_its_host_alone():
+def test_the_token_is_sent_only_to_its_host_and_is_not_an_argument():
     branch = Branch("https://github.com/o/r.git", "b", token="s3cret")
     env = _environment(branch, {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c",
                                 "GIT_DIR": "/elsewhere"})  # fmt: skip
@@ -148,6 +148,6 @@ def test_the_token_is_no_argument_and_goes_to_its_host_alone():
     assert "GIT_CONFIG_COUNT" not in _environment(Branch("/local", "b", token="s3cret"), {})
 
 
-def test_where_a_repository_is():
-    assert remote_of("o/r", {}) == "https://github.com/o/r.git"
-    assert remote_of("o/r", {"GITHUB_SERVER_URL": "https://ghe.example/"}) == "https://ghe.example/o/r.git"
+def test_the_url_of_a_repository():
+    assert remote_url("o/r", {}) == "https://github.com/o/r.git"
+    assert remote_url("o/r", {"GITHUB_SERVER_URL": "https://ghe.example/"}) == "https://ghe.example/o/r.git"

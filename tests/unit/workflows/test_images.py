@@ -1,4 +1,4 @@
-"""Container images: found where they are written, and pinned by what their registry says."""
+"""Container images in matrix.yaml, and pinning them to digests from their registry."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.declaration import load
 from fatwheel.workflows.images import registry_of
-from fatwheel.workflows.registry import written_images
+from fatwheel.workflows.registry import find_images
 from tests.unit.workflows.repositories import copied
 
 DIGESTS = {"12.9-devel": "sha256:" + "a" * 64, "latest": "sha256:" + "b" * 64}
 
 
 class Registry(BaseHTTPRequestHandler):
-    """One that gives a token to anybody, as Docker Hub and ghcr.io do."""
+    """A registry with anonymous tokens, like Docker Hub and ghcr.io."""
 
     def log_message(self, *_):
         """Keep quiet."""
@@ -71,7 +71,7 @@ def declared(place, image):
     ("{}", "{}@" + DIGESTS["latest"] + "  # latest"),
     ("{}@sha256:" + "c" * 64 + "  # 12.9-devel", "{}@" + DIGESTS["12.9-devel"] + "  # 12.9-devel"),
 ])  # fmt: skip
-def test_a_tag_becomes_its_digest_with_the_tag_as_a_comment(tmp_path, registry, written, after):
+def test_a_tag_is_replaced_by_its_digest_and_kept_as_a_comment(tmp_path, registry, written, after):
     name = f"127.0.0.1:{registry.server_port}/octo/cuda"
     matrix = declared(tmp_path, written.format(name))
     before = matrix.read_text().split("\n")
@@ -83,7 +83,7 @@ def test_a_tag_becomes_its_digest_with_the_tag_as_a_comment(tmp_path, registry, 
     assert matrix.read_text().split("\n") == now
 
 
-def test_a_registry_is_asked_once_for_one_tag(tmp_path, registry, capsys):
+def test_each_tag_is_resolved_once(tmp_path, registry, capsys):
     name = f"127.0.0.1:{registry.server_port}/octo/cuda:12.9-devel"
     matrix = declared(tmp_path, name)
     text = matrix.read_text()
@@ -94,18 +94,18 @@ def test_a_registry_is_asked_once_for_one_tag(tmp_path, registry, capsys):
     told = json.loads(capsys.readouterr().out)["images"]
     assert [image["digest"] for image in told] == [DIGESTS["12.9-devel"]] * 3
     assert len(registry.asked) == 2  # without a token, and with one
-    assert [image.digest for image in written_images(load(matrix))] == [DIGESTS["12.9-devel"]] * 3
+    assert [image.digest for image in find_images(load(matrix))] == [DIGESTS["12.9-devel"]] * 3
 
 
-def test_a_tag_that_is_not_there_is_told_and_the_file_stays(tmp_path, registry, capsys):
+def test_a_missing_tag_is_an_error_and_changes_nothing(tmp_path, registry, capsys):
     matrix = declared(tmp_path, f"127.0.0.1:{registry.server_port}/octo/cuda:gone")
     before = matrix.read_bytes()
     assert run(["images", "--update", "--matrix", str(matrix)]) == 7
-    assert "answered 404 and no digest" in capsys.readouterr().err
+    assert "responded with 404 and no digest" in capsys.readouterr().err
     assert matrix.read_bytes() == before
 
 
-def test_without_update_nobody_is_asked(tmp_path, capsys):
+def test_without_update_no_registry_is_contacted(tmp_path, capsys):
     matrix = declared(tmp_path, "octo/cuda:12.9")
     assert run(["images", "--matrix", str(matrix)]) == 0
     assert "not pinned" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A plan as GitHub Actions takes it."""
+"""A plan as job matrices for GitHub Actions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def matrix_of(name):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_every_cell_has_a_row_with_all_that_its_job_needs(name):
+def test_every_cell_has_a_complete_row(name):
     declaration = matrix_of(name)
     plan = with_runner(make_plan(declaration), declaration.document.workflows.runner)
     rows = build_rows(plan.cells, session_names(declaration))
@@ -35,7 +35,7 @@ def test_every_cell_has_a_row_with_all_that_its_job_needs(name):
     assert len({row["artifact"] for row in rows}) == len(rows)
 
 
-def test_a_row_knows_its_engine_and_whether_it_can_be_imported():
+def test_a_row_has_its_engine_and_whether_it_can_be_imported():
     declaration = matrix_of("flashinfer-providers")
     plan = with_runner(make_plan(declaration), "ubuntu-24.04")
     rows = {row["id"]: row for row in build_rows(plan.cells, session_names(declaration))}
@@ -48,13 +48,13 @@ def test_a_row_knows_its_engine_and_whether_it_can_be_imported():
     assert first[0]["engine"] == "docker"
 
 
-def test_only_what_has_a_gpu_runner_is_tried_there():
+def test_only_cells_with_a_gpu_runner_get_a_gpu_test():
     plan = make_plan(matrix_of("flashinfer-split"))
     assert {row["runner"] for row in smoke_rows(plan.cells)} == {"gpu-h100"}
     assert len(smoke_rows(plan.cells)) == 2
-    told = list(format_annotations(plan))
-    assert any(line.startswith("::notice title=untested::sm12x on x86_64") for line in told)
-    assert all("\n" not in line for line in told)
+    lines = list(format_annotations(plan))
+    assert any(line.startswith("::notice title=untested::sm12x on x86_64") for line in lines)
+    assert all("\n" not in line for line in lines)
 
 
 def test_matrices_beyond_githubs_limits_are_errors():
@@ -84,16 +84,16 @@ def repository(tmp_path, monkeypatch):
     return matrix, tmp_path, git
 
 
-def told(place):
+def outputs_in(place):
     return dict(line.split("=", 1) for line in (place / "output").read_text().splitlines())
 
 
-def test_a_selection_narrows_what_is_built_and_never_what_is_published(repository, capsys):
+def test_a_selection_limits_the_builds_and_not_the_release(repository, capsys):
     matrix, place, git = repository
     command = ["plan", "--matrix", str(matrix), "--only", "cu130-x86_64-*", "--actions", str(place / "plan.json")]
     assert run([*command, "--date", "20261201"]) == 0
     assert len(Plan.read(place / "plan.json").cells) == 9
-    found = told(place)
+    found = outputs_in(place)
     assert len(json.loads(found["build"])) == 3
     assert json.loads(found["smoke"]) == []
     assert found["tag"] == "minikernels-v0.1.0"
@@ -104,14 +104,14 @@ def test_a_selection_narrows_what_is_built_and_never_what_is_published(repositor
     assert "::notice title=untested::" in capsys.readouterr().err
 
 
-def test_inputs_left_empty_by_hand_mean_nothing(repository):
+def test_empty_inputs_are_ignored(repository):
     matrix, place, _ = repository
     empty = ["--only", "", "--tag", "", "--date", ""]
     assert run(["plan", "--matrix", str(matrix), *empty, "--actions", str(place / "plan.json")]) == 0
-    assert len(json.loads(told(place)["build"])) == 9
+    assert len(json.loads(outputs_in(place)["build"])) == 9
 
 
-def test_a_tag_that_is_not_the_versions_ends_the_run_before_anything_is_built(repository, capsys):
+def test_a_tag_of_another_version_is_an_error(repository, capsys):
     matrix, place, _ = repository
     command = ["plan", "--matrix", str(matrix), "--tag", "minikernels-v9", "--actions", str(place / "plan.json")]
     assert run(command) == 2
