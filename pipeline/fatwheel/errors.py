@@ -66,18 +66,18 @@ class Diagnostic:
 
 
 class DeclarationError(PipelineError):
-    """An invalid matrix.yaml; ``problems`` holds every error in it."""
+    """An invalid matrix.yaml; ``errors`` holds every error in it."""
 
     exit_code = 2
 
-    def __init__(self, problems: tuple[Diagnostic, ...]) -> None:
+    def __init__(self, errors: tuple[Diagnostic, ...]) -> None:
         # An alias repeats one error in several places: report it once.
-        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda p: (p.file, p.line, p.column, p.what)))
-        count = len(self.problems)
+        self.errors = tuple(sorted(dict.fromkeys(errors), key=lambda p: (p.file, p.line, p.column, p.what)))
+        count = len(self.errors)
         super().__init__(f"Found {count} error{'s' if count != 1 else ''}.")
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.problems), self.what])
+        return "\n".join([*map(str, self.errors), self.what])
 
     def shown(self) -> str:
         """Return every error with its position, then their number."""

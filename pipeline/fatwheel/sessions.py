@@ -14,7 +14,7 @@ from fatwheel import __version__
 from fatwheel.console.summaries import SUMMARIES
 from fatwheel.declaration import load
 from fatwheel.errors import PipelineError
-from fatwheel.plan import all_cells
+from fatwheel.plan import iter_cells
 from fatwheel.plan.sessions import session_id, session_ids
 from fatwheel.pythons import own_command
 from fatwheel.records.plan import Cell
@@ -29,7 +29,7 @@ def _tags(cell: Cell) -> list[str]:
 
 def cells(matrix: Path) -> list[Cell]:
     """The cells of every channel, each once, those of the first channels first."""
-    return list(all_cells(load(matrix)))
+    return list(iter_cells(load(matrix)))
 
 
 def fatwheel(session: nox.Session, *arguments: str, matrix: Path | None = None) -> None:

@@ -13,7 +13,7 @@ from fatwheel.building.build_cell import build_cell, can_build
 from fatwheel.building.job import BuildOverrides
 from fatwheel.declaration import load
 from fatwheel.errors import BuildError
-from fatwheel.plan import cell
+from fatwheel.plan import find_cell
 from fatwheel.wheels.formats.elf import read_elf
 from fatwheel.wheels.io.byte_sources import BytesSource
 from fatwheel.wheels.reading.inventory import read_inventory
@@ -29,7 +29,7 @@ def built(tmp_path_factory):
     if platform.machine() == "aarch64":
         pytest.skip("this machine needs no cross compiler")
     declaration = load(EXAMPLE)
-    wanted = cell(declaration, "cu130-aarch64-sm10x")
+    wanted = find_cell(declaration, "cu130-aarch64-sm10x")
     reason = can_build(declaration, wanted)
     if reason:
         pytest.skip(reason)
@@ -79,5 +79,5 @@ def test_without_the_cross_compiler_it_says_what_to_install(tmp_path):
     declaration = load(EXAMPLE)
     environ = dict(os.environ) | {"PATH": "/nonexistent", "FATWHEEL_CACHE": str(tmp_path / "cache")}
     with pytest.raises(BuildError, match="'aarch64-linux-gnu-g\\+\\+' is not on PATH") as caught:
-        build_cell(declaration, cell(declaration, "cu130-aarch64-sm9x"), tmp_path / "dist", environ=environ)
+        build_cell(declaration, find_cell(declaration, "cu130-aarch64-sm9x"), tmp_path / "dist", environ=environ)
     assert "g++-aarch64-linux-gnu" in str(caught.value.help)

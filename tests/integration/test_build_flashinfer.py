@@ -10,7 +10,7 @@ import pytest
 from fatwheel.building.build_cell import build_cell, can_build
 from fatwheel.declaration import load
 from fatwheel.errors import BuildError
-from fatwheel.plan import cell
+from fatwheel.plan import find_cell
 from fatwheel.wheels.reading.inventory import read_inventory
 
 # One worker: the build environment, a gigabyte with PyTorch in it, is made once.
@@ -22,7 +22,7 @@ MATRIX = Path(__file__).resolve().parents[2] / "matrix.yaml"
 @pytest.fixture(scope="module")
 def build():
     declaration = load(MATRIX)
-    wanted = cell(declaration, f"cu130-{platform.machine()}-sm9x")
+    wanted = find_cell(declaration, f"cu130-{platform.machine()}-sm9x")
     reason = can_build(declaration, wanted)
     if reason:
         pytest.skip(reason)

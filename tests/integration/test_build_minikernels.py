@@ -9,7 +9,7 @@ import pytest
 from fatwheel.building.build_cell import build_cell, can_build
 from fatwheel.building.job import BuildOverrides
 from fatwheel.declaration import load
-from fatwheel.plan import cell
+from fatwheel.plan import find_cell
 from fatwheel.records.build import BuildRecord
 from fatwheel.targets import dotted
 from fatwheel.wheels.checks.expected import expected_of
@@ -27,7 +27,7 @@ CELL = f"cu130-{platform.machine()}-sm12x"
 @pytest.mark.parametrize("toolchain", ["system", "pypi"])
 def test_a_cell_is_built(tmp_path, toolchain):
     declaration = load(EXAMPLE)
-    wanted = cell(declaration, CELL)
+    wanted = find_cell(declaration, CELL)
     reason = can_build(declaration, wanted, toolchain=toolchain)
     if reason:
         pytest.skip(reason)
@@ -48,7 +48,7 @@ def test_a_cell_is_built(tmp_path, toolchain):
 
 def test_a_kernel_that_does_not_compile_is_told_in_the_compilers_words(tmp_path, monkeypatch):
     declaration = load(EXAMPLE)
-    wanted = cell(declaration, CELL)
+    wanted = find_cell(declaration, CELL)
     if can_build(declaration, wanted):
         pytest.skip(str(can_build(declaration, wanted)))
     from fatwheel.errors import BuildError

@@ -10,7 +10,7 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.building.build_cell import can_build
 from fatwheel.declaration import load
-from fatwheel.plan import cell, make_plan
+from fatwheel.plan import find_cell, make_plan
 from fatwheel.records.build import BuildRecord
 from fatwheel.wheels.checks.expected import expected_of
 from fatwheel.wheels.reading.inventory import read_inventory
@@ -32,7 +32,7 @@ def matrix(tmp_path):
         text.replace("      spelling: dotted", "      split: true\n      spelling: dotted")
     )
     declaration = load(place / "matrix.yaml")
-    reason = can_build(declaration, cell(declaration, f"cu130-{ARCH}-sm12x"))
+    reason = can_build(declaration, find_cell(declaration, f"cu130-{ARCH}-sm12x"))
     if reason:
         pytest.skip(reason)
     return place / "matrix.yaml"

@@ -16,7 +16,7 @@ from fatwheel.building.engine import EngineOptions
 from fatwheel.building.job import BuildOverrides
 from fatwheel.declaration import load
 from fatwheel.errors import BuildError, BuildTimeout
-from fatwheel.plan import cell
+from fatwheel.plan import find_cell
 from tests.integration.containers import IMAGE, NoPodman, settings, volumes
 from tests.unit.building.samples import GOOD_TREE, environment, pure
 
@@ -53,7 +53,7 @@ def members(wheel):
 
 def test_a_cell_comes_out_of_a_container_as_it_does_of_the_host(tmp_path, environ):
     declaration = load(EXAMPLE)
-    wanted = cell(declaration, f"cu130-{platform.machine()}-sm12x")
+    wanted = find_cell(declaration, f"cu130-{platform.machine()}-sm12x")
     reason = can_build(declaration, wanted, toolchain="system")
     if reason:
         pytest.skip(reason)

@@ -11,7 +11,7 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.building.build_cell import can_build
 from fatwheel.declaration import load
-from fatwheel.plan import cell
+from fatwheel.plan import find_cell
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("toolchain")]
 
@@ -81,7 +81,7 @@ def test_from_init_to_a_wheel_that_imports(project, capsys):
     assert run(["init", "--yes", "--cuda", "13.0", "--spelling", "nvcc", "--targets", "9.0 10.0"]) == 0
     matrix = project / "matrix.yaml"
     declaration = load(matrix)
-    reason = can_build(declaration, cell(declaration, CELL))
+    reason = can_build(declaration, find_cell(declaration, CELL))
     if reason:
         pytest.skip(reason)
     assert run(["check"]) == 0

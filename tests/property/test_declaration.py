@@ -1,4 +1,4 @@
-"""Reading a matrix.yaml: whatever stands in it, it is a declaration or a list of mistakes with their places."""
+"""LoadResult a matrix.yaml: whatever stands in it, it is a declaration or a list of mistakes with their places."""
 
 import copy
 from pathlib import Path
@@ -8,10 +8,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fatwheel.declaration.load import examine
+from fatwheel.declaration.load import read_text
 from fatwheel.declaration.source import read_yaml
 from fatwheel.errors import DeclarationError, UsageError
-from fatwheel.plan import channels, every_problem, make_plan
+from fatwheel.plan import find_all_errors, make_plan
 from tests.unit.declaration.bad_declarations import GOOD
 from tests.unit.plan.matrices import EXAMPLES, ROOT
 
@@ -76,15 +76,15 @@ def damaged(draw):
 
 def judged(text):
     """Plans every channel; the mistakes that it is refused for."""
-    reading = examine(text, PATH)
-    if reading.problems:
-        return DeclarationError(tuple(every_problem(reading))).problems
+    reading = read_text(text, PATH)
+    if reading.errors:
+        return DeclarationError(tuple(find_all_errors(reading))).errors
     try:
         declaration = reading.checked()
-        for channel in channels(declaration):
+        for channel in declaration.channels:
             make_plan(declaration, channel).to_json()
     except DeclarationError as error:
-        return error.problems
+        return error.errors
     except UsageError:  # a version after which no nightly of today comes
         return ()
     return ()
@@ -109,13 +109,13 @@ def test_any_text_is_a_declaration_or_a_list_of_mistakes_within_the_file(text):
 def test_quoted_yaml_is_read_as_it_was_written(value):
     """What PyYAML quotes is text to both, and integers are integers: nothing is taken for something else."""
     source = read_yaml(yaml.safe_dump(value, allow_unicode=False), "x")
-    if not source.problems:
+    if not source.errors:
         assert source.value == value
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_every_value_of_a_good_declaration_has_its_mark(text):
     source = read_yaml(text, "x")
-    assert not source.problems
+    assert not source.errors
     assert set(source.marks) == {(), *places(source.value)}
     assert source.value == yaml.safe_load(text)

@@ -14,7 +14,7 @@ from packaging.version import Version
 from fatwheel.declaration import parse
 from fatwheel.declaration.schema import schema
 from fatwheel.errors import DeclarationError
-from fatwheel.plan import cell, channels, make_plan
+from fatwheel.plan import find_cell, make_plan
 from fatwheel.targets import TEGRA, loads, toolkits
 from tests.unit.plan.matrices import ROOT
 
@@ -77,7 +77,7 @@ def plans(document):
     """Both plans of a declaration, by channel."""
     declaration = parse(yaml.safe_dump(document, sort_keys=False), Path(ROOT) / "generated.yaml")
     day = dt.date(2026, 12, 1)
-    return declaration, {name: make_plan(declaration, name, date=day) for name in channels(declaration)}
+    return declaration, {name: make_plan(declaration, name, date=day) for name in declaration.channels}
 
 
 @CHECKS
@@ -169,7 +169,7 @@ def test_a_nightly_lies_between_the_last_release_and_the_next(document):
 def test_every_cell_is_found_by_its_id_and_by_a_selection_of_it(document):
     declaration, made = plans(document)
     for one in made["release"].cells[:4]:
-        assert cell(declaration, one.id, "release") == one
+        assert find_cell(declaration, one.id, "release") == one
         assert [c.id for c in make_plan(declaration, only=one.id).cells] == [one.id]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fatwheel.targets import COMPRESSED_CODE_DRIVER, MINIMUM_DRIVERS, toolkit
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "install_wheel.py"
 
 
@@ -557,3 +559,11 @@ def test_check_of_a_project_that_is_not_installed_says_so():
     answer = run("no-such-project", "--check")
     assert answer.returncode == 5
     assert "is not installed" in answer.stderr
+
+
+def test_the_installer_and_the_package_have_the_same_facts():
+    text = SCRIPT.read_text()
+    assert MINIMUM_DRIVERS.items() <= {major: str(driver) for major, driver in tool._DRIVERS.items()}.items()
+    assert f"driver of {COMPRESSED_CODE_DRIVER} or later" in text or f"driver {COMPRESSED_CODE_DRIVER} or later" in text
+    assert "(12, 8) <= need" in text
+    assert [row.has_compress_mode for row in (toolkit("12.6"), toolkit("12.8"))] == [False, True]

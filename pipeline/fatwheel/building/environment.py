@@ -15,7 +15,7 @@ from fatwheel.building.engine import HOST, Engine
 from fatwheel.building.pip import ONCE, Patience, make_venv, run_pip
 from fatwheel.declaration.model import Build
 from fatwheel.errors import BuildError
-from fatwheel.plan.requirements import filled
+from fatwheel.plan.requirements import fill_requirements
 from fatwheel.pythons import clean_python
 from fatwheel.records.plan import Cell
 
@@ -39,7 +39,7 @@ def build_python(
     It is kept in fatwheel's cache under a name that follows from the requirements, the Python, the CPU and the image,
     so that equal needs share one. Raises `BuildError`, with pip's own words where pip fails.
     """
-    requires, no_deps = filled(build.requires, cell), filled(build.no_deps, cell)
+    requires, no_deps = fill_requirements(build.requires, cell), fill_requirements(build.no_deps, cell)
     base = base_python(cell, environ, engine)
     version = _version_of(base, environ, engine)
     wishes = {"requires": requires, "no_deps": no_deps, "python": version, "machine": engine.arch}

@@ -31,9 +31,13 @@ from fatwheel.records.build import BuildRecord, Parallelism, Toolchain
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.resources import scripts
+from fatwheel.targets import COMPRESSED_CODE_DRIVER, MINIMUM_DRIVERS
 
 _ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
-_DRIVER_FLOOR = "compressed code needs driver 550.54.14 or later, and CUDA 12 itself only 525"
+_DRIVER_FLOOR = (
+    f"compressed machine code requires driver {COMPRESSED_CODE_DRIVER} or later; "
+    f"CUDA 12 itself requires only {MINIMUM_DRIVERS[12]}"
+)
 _MARK = "FATWHEEL_BUILD"  # the variable that tells a build's processes from all others
 _NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
 

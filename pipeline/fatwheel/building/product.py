@@ -15,7 +15,7 @@ from fatwheel.building.restamp import restamp, restamped
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
-from fatwheel.plan.requirements import filled
+from fatwheel.plan.requirements import fill_requirements
 from fatwheel.records.base import Record, write_atomically
 from fatwheel.records.build import BuildRecord, BuiltModule, LeftOut
 from fatwheel.records.embedded import EmbeddedMetadata
@@ -74,7 +74,7 @@ def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
         "Summary": declared.summary or "",
         "License-Expression": declared.license or "",
         "Requires-Python": declared.requires_python or "",
-        "Requires-Dist": [*filled(declared.dependencies, cell), *cell.requires_dist],
+        "Requires-Dist": [*fill_requirements(declared.dependencies, cell), *cell.requires_dist],
         "Provides-Extra": list(cell.extras),
         "Project-URL": [f"{name}, {url}" for name, url in declared.urls.items()],
     }

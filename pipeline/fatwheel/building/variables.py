@@ -19,8 +19,6 @@ from fatwheel.records.plan import Cell
 from fatwheel.resources import scripts
 from fatwheel.targets import dotted, render, toolkit
 
-# nvcc knows --compress-mode from here on (facts of the toolkits, measured).
-_COMPRESS_SINCE = (12, 8)
 # Variables that hold secrets stay out of builds: a compiler needs none, and logs are public.
 _SECRET = re.compile(r"(TOKEN|SECRET|SECRET_ACCESS_KEY|PASSWORD|PASSWD|CREDENTIALS|PRIVATE_KEY|API_KEY)(_|$)")
 
@@ -121,7 +119,7 @@ def compression_flag(declaration: Declaration, cell: Cell) -> str:
     if cell.cuda is None or cell.toolkit is None or cell.cuda not in declaration.document.cuda:
         return ""
     mode = declaration.document.cuda[cell.cuda].compress
-    known = toolkit(cell.toolkit).version >= _COMPRESS_SINCE
+    known = toolkit(cell.toolkit).has_compress_mode
     if mode is None or (mode == "none" and not known):
         return ""
     if not known:

@@ -21,10 +21,10 @@ def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     """A time with its unit, as in matrix.yaml, in seconds."""
     from pydantic_core import PydanticCustomError
 
-    from fatwheel.declaration.values import duration
+    from fatwheel.declaration.values import parse_duration
 
     try:
-        return None if value is None else duration(value)
+        return None if value is None else parse_duration(value)
     except PydanticCustomError as error:
         raise click.BadParameter(
             f"'{value}' is not a duration: write it like 90 min, 6 h or 30 s", ctx, parameter
@@ -98,7 +98,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.building.toolchain import choice_named
     from fatwheel.declaration import load
     from fatwheel.pipelines import build_cells, fat_build
-    from fatwheel.plan import channels
 
     choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
     choice_named(toolchain)
@@ -111,7 +110,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         count = min(parallel, len(wanted))
         found = build_cells.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, echo_progress)
     else:
-        waits = [found.wait for name, found in channels(declaration).items() if name == channel]
+        waits = [found.wait for name, found in declaration.channels.items() if name == channel]
         window = next(iter(waits), None) or 0.0
         tuning = BuildOverrides(jobs, nvcc_threads, silence, time_limit, mode, Patience(window=window), beside)
 

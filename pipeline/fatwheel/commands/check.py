@@ -23,14 +23,14 @@ def command(matrix: Path, as_json: bool) -> None:
     """Ends with 0, 2 (mistakes in the declaration) or 3 (a generated file that differs)."""
     from fatwheel.declaration import read
     from fatwheel.errors import DeclarationError, PipelineError
-    from fatwheel.plan import every_problem
+    from fatwheel.plan import find_all_errors
 
     failure: PipelineError | None = None
     notes: list[Diagnostic] = []
     summary = ""
     try:
         reading = read(matrix)
-        if wrong := every_problem(reading):
+        if wrong := find_all_errors(reading):
             raise DeclarationError(tuple(wrong))
         summary, notes, failure = _judge(reading.checked())
     except PipelineError as error:
@@ -52,10 +52,10 @@ def _judge(declaration: Declaration) -> tuple[str, list[Diagnostic], PipelineErr
     """What a sound declaration declares, in a line; notes; and drift."""
     from fatwheel.declaration.schema import drift
     from fatwheel.errors import DriftError
-    from fatwheel.plan import channels, make_plan, warnings
+    from fatwheel.plan import find_warnings, make_plan
     from fatwheel.workflows import find_drift as workflow_drift
 
-    counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in channels(declaration)]
+    counts = [f"{name} {len(make_plan(declaration, name).cells)}" for name in declaration.channels]
     names = ", ".join(package.name for package in declaration.packages)
     summary = f"{declaration.path}: {names} {declaration.version}; cells: {', '.join(counts)}"
     fixes = []
@@ -67,13 +67,13 @@ def _judge(declaration: Declaration) -> tuple[str, list[Diagnostic], PipelineErr
         found += ["the workflows are not what this declaration generates", *workflows]
         fixes.append(f"`fatwheel generate --matrix {declaration.path}`")
     failure = DriftError("\n".join(found), help=f"run {', and '.join(fixes)}") if found else None
-    return summary, warnings(declaration), failure
+    return summary, find_warnings(declaration), failure
 
 
 def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Diagnostic]) -> dict[str, Any]:
     from fatwheel.errors import DeclarationError, DriftError
 
-    problems = failure.problems if isinstance(failure, DeclarationError) else ()
+    problems = failure.errors if isinstance(failure, DeclarationError) else ()
     other = failure if failure and not isinstance(failure, DeclarationError | DriftError) else None
     return {
         "file": str(matrix),

@@ -86,11 +86,10 @@ def _retired(store: ReadableStore, matrix: Path, channel: str) -> frozenset[str]
     """The ids of releases that `fatwheel prune` will remove."""
     from fatwheel.declaration import load
     from fatwheel.errors import UsageError
-    from fatwheel.plan import channels
     from fatwheel.release.retention import RetentionPolicy, find_expired
     from fatwheel.stores.clock import Clock
 
-    declared = {str(name): value for name, value in channels(load(matrix)).items()}
+    declared = {str(name): value for name, value in load(matrix).channels.items()}
     kept = declared[channel].retention if channel in declared else None
     if kept is None:
         raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), help="add retention to it")

@@ -43,9 +43,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """Asks what was not given, if somebody is there to answer; the file is checked before it is written."""
     from fatwheel.declaration import parse
     from fatwheel.declaration.schema import FILE, schema_text
-    from fatwheel.declaration.template import Answers, first_matrix, usual_targets
+    from fatwheel.declaration.template import Answers, default_targets, render_matrix
     from fatwheel.errors import DeclarationError, UsageError
-    from fatwheel.plan import problems
+    from fatwheel.plan import find_errors
     from fatwheel.records.base import write_atomically
 
     if matrix.exists():
@@ -59,14 +59,14 @@ def command(  # noqa: PLR0917  (click passes them by name)
         version=version or ask("Version of the first release", project.get("version") or "0.1.0"),
         toolkits=cuda or tuple(ask("CUDA releases", "13.0").split()),
         arches=arch or ARCHES,
-        targets=targets or ask("GPU targets", usual_targets(spelling)),
+        targets=targets or ask("GPU targets", default_targets(spelling)),
         spelling=spelling,
         layout=layout,
         repository=_origin(matrix.parent) if repository is None else repository,
     )
-    text = first_matrix(answers)
+    text = render_matrix(answers)
     declaration = parse(text, matrix)
-    wrong = problems(declaration)
+    wrong = find_errors(declaration)
     if wrong:
         raise DeclarationError(tuple(wrong))
     write_atomically(matrix, text.encode())

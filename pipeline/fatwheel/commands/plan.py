@@ -72,9 +72,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
         check_tag(declaration, plan, tag, commit or ("HEAD" if actions else None))
     if record:
-        from fatwheel.plan.resume import missing
+        from fatwheel.plan.resume import keep_missing
 
-        plan = missing(declaration, plan, record)
+        plan = keep_missing(declaration, plan, record)
     if actions:
         whole = make_plan(declaration, channel, date=day)
         _write_actions(declaration, whole, plan, day, actions)

@@ -32,13 +32,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.declaration import load
     from fatwheel.errors import ReleaseIncomplete, ReleaseRefused, UsageError
     from fatwheel.index import make_index
-    from fatwheel.plan import channels
     from fatwheel.release.inspection import Inspector
     from fatwheel.release.retention import RetentionPolicy, find_expired, remove
     from fatwheel.stores import open_store
     from fatwheel.stores.store_errors import StoreFailure
 
-    declared = {str(name): value for name, value in channels(load(matrix)).items()}
+    declared = {str(name): value for name, value in load(matrix).channels.items()}
     if channel not in declared or declared[channel].retention is None:
         others = [f"-c {name}" for name, one in declared.items() if one.retention is not None]
         help = f"{' or '.join(others)} has one" if others else "add retention to it"

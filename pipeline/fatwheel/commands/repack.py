@@ -111,11 +111,11 @@ def _level(text: str) -> int | None:
 
 
 def _size(text: str) -> int:
-    from fatwheel.declaration.values import byte_size
+    from fatwheel.declaration.values import parse_size
     from fatwheel.errors import UsageError
 
     try:
-        return byte_size(text)
+        return parse_size(text)
     except ValueError:
         raise UsageError(f"'{text}' is not a size", help="write it with its unit, like '512 MiB'") from None
 

@@ -48,13 +48,13 @@ def command(wheel: tuple[Path, ...], cell: str | None, matrix: Path, as_json: bo
 def _expected(wheel: Path, cell_id: str, matrix: Path) -> Expected:
     """The cell, and what its build reported where the build record lies beside the wheel."""
     from fatwheel.declaration import load
-    from fatwheel.plan import cell
+    from fatwheel.plan import find_cell
     from fatwheel.records.build import BuildRecord
     from fatwheel.records.files import BUILD, beside
     from fatwheel.wheels.checks.expected import expected_of
 
     declaration = load(matrix)
-    wanted = cell(declaration, cell_id)
+    wanted = find_cell(declaration, cell_id)
     record = beside(wheel, BUILD)
     return expected_of(
         wanted,

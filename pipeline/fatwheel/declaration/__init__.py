@@ -1,6 +1,6 @@
 """matrix.yaml: reading it, checking it, and its JSON Schema."""
 
 from fatwheel.declaration.declaration import Declaration
-from fatwheel.declaration.load import Reading, load, parse, read
+from fatwheel.declaration.load import LoadResult, load, parse, read
 
-__all__ = ["Declaration", "Reading", "load", "parse", "read"]
+__all__ = ["Declaration", "LoadResult", "load", "parse", "read"]

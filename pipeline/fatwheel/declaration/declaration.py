@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fatwheel.declaration.model import Document, Package
+from fatwheel.declaration.model import Channel, Document, Package
 from fatwheel.declaration.source import Source
 from fatwheel.errors import UsageError
+from fatwheel.vocabulary import ChannelName
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Declaration:
     def packages(self) -> list[Package]:
         """The set, in the order of publishing."""
         return self.document.packages
+
+    @property
+    def channels(self) -> dict[ChannelName, Channel]:
+        """The declared channels, by name."""
+        return self.document.channels.declared
 
     def package(self, name: str) -> Package:
         """The package that a distribution name belongs to, a provider's or a templated one too. Raises `UsageError`."""

@@ -11,36 +11,36 @@ from pydantic_core import PydanticCustomError
 from fatwheel.errors import UsageError
 from fatwheel.targets import Capability, Target, parse_target
 
-Part = tuple[int, str]  # where in a text an item begins, from 0, and the item
+Span = tuple[int, str]  # where in a text an item begins, from 0, and the item
 
 
 @dataclass(frozen=True)
-class Fault:
+class ItemError:
     """What is wrong with a value, how to mend it, and where it is: below the field, or which part of its text."""
 
     what: str
     help: str | None = None
     path: tuple[int, ...] = ()
-    part: Part | None = None
+    part: Span | None = None
 
 
-def wrong(what: str, help: str | None = None) -> PydanticCustomError:
+def invalid(what: str, help: str | None = None) -> PydanticCustomError:
     """An error of a validator: what is wrong, and how to mend it."""
-    return _all_wrong([Fault(what, help)])
+    return _invalid_items([ItemError(what, help)])
 
 
-def _all_wrong(found: list[Fault]) -> PydanticCustomError:
-    return PydanticCustomError("fatwheel", "{text}", {"text": found[0].what, "faults": tuple(found)})
+def _invalid_items(found: list[ItemError]) -> PydanticCustomError:
+    return PydanticCustomError("fatwheel", "{text}", {"text": found[0].what, "errors": tuple(found)})
 
 
-def items(value: Any) -> list[tuple[str, tuple[int, ...], Part | None]]:
+def items(value: Any) -> list[tuple[str, tuple[int, ...], Span | None]]:
     """The items of a list, or of a text that holds one, each with its path below the field or its part of the text."""
     if isinstance(value, str):
         return [(m[0], (), (m.start(), m[0])) for m in re.finditer(r"[^\s,;]+", value)]
     return [(item, (place,), None) for place, item in enumerate(value)]
 
 
-def _texts(value: Any, name: str) -> list[tuple[str, tuple[int, ...], Part | None]]:
+def _texts(value: Any, name: str) -> list[tuple[str, tuple[int, ...], Span | None]]:
     if not isinstance(value, str | list):
         raise PydanticCustomError("not_text", "not text", {"paths": ((),)})
     others = [(place,) for place, item in enumerate(value) if not isinstance(item, str)]
@@ -48,46 +48,46 @@ def _texts(value: Any, name: str) -> list[tuple[str, tuple[int, ...], Part | Non
         raise PydanticCustomError("not_text", "not text", {"paths": tuple(others)})
     found = items(value)
     if not found:
-        raise wrong(f"the list of {name} is empty", "name at least one")
+        raise invalid(f"the list of {name} is empty", "name at least one")
     if isinstance(value, str) and re.search(r"[,;]\s*[,;]|^\s*[,;]|[,;]\s*$", value):
-        raise wrong(f"'{value}' has an empty place in it", "put one separator between two items")
+        raise invalid(f"'{value}' has an empty place in it", "put one separator between two items")
     return found
 
 
 def read_targets(value: Any) -> tuple[Target, ...]:
     """Targets, ascending. Raises `PydanticCustomError` for what is none, and for one that is here twice."""
     found: dict[Target, Target] = {}
-    faults: list[Fault] = []
+    errors: list[ItemError] = []
     for item, path, part in _texts(value, "targets"):
         try:
             target = parse_target(item)
         except UsageError as error:
-            faults.append(Fault(error.what, error.help, path, part))
+            errors.append(ItemError(error.what, error.help, path, part))
             continue
         other = found.setdefault(target.code, target)
         if other is not target and other.kind == target.kind:
-            faults.append(Fault(f"the target {target} is here twice", "remove one of them", path, part))
+            errors.append(ItemError(f"the target {target} is here twice", "remove one of them", path, part))
         elif other is not target:
             help = f"write {target.code}+PTX for machine code and PTX"
-            faults.append(Fault(f"{other} and {target} are one target", help, path, part))
-    if faults:
-        raise _all_wrong(faults)
+            errors.append(ItemError(f"{other} and {target} are one target", help, path, part))
+    if errors:
+        raise _invalid_items(errors)
     return tuple(sorted(found.values()))
 
 
 def read_capabilities(value: Any) -> tuple[Capability, ...]:
     """Capabilities, ascending. Raises `PydanticCustomError` for what is none, and for one that is here twice."""
     found: set[Capability] = set()
-    faults: list[Fault] = []
+    errors: list[ItemError] = []
     for item, path, part in _texts(value, "capabilities"):
         try:
             capability = Capability.parse(item)
         except UsageError as error:
-            faults.append(Fault(error.what, error.help, path, part))
+            errors.append(ItemError(error.what, error.help, path, part))
             continue
         if capability in found:
-            faults.append(Fault(f"the capability {capability} is here twice", "remove one of them", path, part))
+            errors.append(ItemError(f"the capability {capability} is here twice", "remove one of them", path, part))
         found.add(capability)
-    if faults:
-        raise _all_wrong(faults)
+    if errors:
+        raise _invalid_items(errors)
     return tuple(sorted(found))

@@ -1,4 +1,4 @@
-"""Reading a matrix.yaml: form first, then what must agree, all problems together."""
+"""LoadResult a matrix.yaml: form first, then what must agree, all problems together."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def load(path: Path) -> Declaration:
 
 def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
     """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
-    return examine(text, path, tree).checked()
+    return read_text(text, path, tree).checked()
 
 
 @dataclass(frozen=True)
-class Reading:
+class LoadResult:
     """What a file holds as far as it can be made out (None if it cannot), and what is wrong with it."""
 
     declaration: Declaration | None
-    problems: tuple[Diagnostic, ...]
+    errors: tuple[Diagnostic, ...]
 
     def checked(self) -> Declaration:
         """The declaration. Raises `DeclarationError` if anything is wrong with it."""
-        if self.problems or self.declaration is None:
-            raise DeclarationError(self.problems)
+        if self.errors or self.declaration is None:
+            raise DeclarationError(self.errors)
         return self.declaration
 
 
-def read(path: Path) -> Reading:
+def read(path: Path) -> LoadResult:
     """A file, right or wrong. Raises `UsageError` if it is not there."""
     try:
         text = decode(path.read_bytes(), str(path))
@@ -55,7 +55,7 @@ def read(path: Path) -> Reading:
     except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {why}", help="give --matrix FILE") from None
-    return Reading(None, (text,)) if isinstance(text, Diagnostic) else examine(text, path)
+    return LoadResult(None, (text,)) if isinstance(text, Diagnostic) else read_text(text, path)
 
 
 def _where_else(path: Path) -> str:
@@ -67,30 +67,30 @@ def _where_else(path: Path) -> str:
     return "give --matrix FILE, or begin with `fatwheel init`"
 
 
-def examine(text: str, path: Path, tree: Tree | None = None) -> Reading:
+def read_text(text: str, path: Path, tree: Tree | None = None) -> LoadResult:
     """Text, right or wrong, with ``tree`` around it."""
     tree = tree or Disk(path.parent)
     source = read_yaml(text, str(path))
     if source.value is None:
-        return Reading(None, tuple(source.problems) or (Diagnostic(str(path), 1, 1, "the file is empty"),))
+        return LoadResult(None, tuple(source.errors) or (Diagnostic(str(path), 1, 1, "the file is empty"),))
     document, rest, found, broken = validate(source)
     root = source.mark(())
-    problems = beyond(source.problems, found, root)
+    problems = merge_errors(source.errors, found, root)
     if document is None:
-        return Reading(None, tuple(problems))
-    problems = beyond(problems, check(document, rest, tree, broken), root)
+        return LoadResult(None, tuple(problems))
+    problems = merge_errors(problems, check(document, rest, tree, broken), root)
     version = document.version
     if document.version_file and tree.is_file(document.version_file):
         try:
             version = read_version(tree, document.version_file)
         except UsageError as error:
-            problems.append(source.problem(("version_file",), error.what, error.help))
+            problems.append(source.diagnostic(("version_file",), error.what, error.help))
     if version:
         problems += check_versions(document, version, rest)
-    return Reading(Declaration(path, document, rest, version or _UNKNOWN), tuple(problems))
+    return LoadResult(Declaration(path, document, rest, version or _UNKNOWN), tuple(problems))
 
 
-def beyond(earlier: Iterable[Diagnostic], later: Iterable[Diagnostic], root: Mark) -> list[Diagnostic]:
+def merge_errors(earlier: Iterable[Diagnostic], later: Iterable[Diagnostic], root: Mark) -> list[Diagnostic]:
     """Both, without what a later pass says of a place that an earlier one has found wrong already."""
     known = list(earlier)
     seen = {(p.line, p.column) for p in known} - {(root.line, root.column)}

@@ -276,6 +276,12 @@ class Channels(Model):
         None, alias="pull-request", description="What a pull request builds; it is not published."
     )
 
+    @property
+    def declared(self) -> dict[ChannelName, Channel]:
+        """The channels that matrix.yaml declares, by name; ``release`` always exists."""
+        found = {"release": self.release, "nightly": self.nightly, "pull-request": self.pull_request}
+        return {name: channel for name in CHANNELS if (channel := found[name]) is not None}
+
 
 class Document(Model):
     """The whole of matrix.yaml."""

@@ -47,7 +47,7 @@ class Source:
     value: Any = None
     marks: dict[Path, Mark] = field(default_factory=dict)
     keys: dict[Path, Mark] = field(default_factory=dict)
-    problems: list[Diagnostic] = field(default_factory=list)
+    errors: list[Diagnostic] = field(default_factory=list)
     size: int = 0
 
     def mark(self, path: Path) -> Mark:
@@ -56,7 +56,7 @@ class Source:
             path = path[:-1]
         return self.marks.get(path, Mark(1, 1))
 
-    def problem(
+    def diagnostic(
         self,
         path: Path,
         what: str,
@@ -152,7 +152,7 @@ def read_yaml(text: str, file: str) -> Source:
     source = Source(file)
     node, wrong = compose(text, file)
     if node is None:
-        source.problems.append(wrong or Diagnostic(file, 1, 1, "the file is empty", help=_BEGIN))
+        source.errors.append(wrong or Diagnostic(file, 1, 1, "the file is empty", help=_BEGIN))
         return source
     source.value = _construct(source, node, (), frozenset())
     return source
@@ -171,17 +171,17 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     source.size += 1
     if source.size > _LIMIT:
         if source.size == _LIMIT + 1:
-            source.problems.append(source.problem(path, "the file holds too many values", "use fewer aliases"))
+            source.errors.append(source.diagnostic(path, "the file holds too many values", "use fewer aliases"))
         return None
     if len(path) > _DEPTH:
-        source.problems.append(source.problem(path, "values lie too deep within each other", "no key needs so many"))
+        source.errors.append(source.diagnostic(path, "values lie too deep within each other", "no key needs so many"))
         return None
     if id(node) in above:
-        source.problems.append(source.problem(path, "an alias that holds itself"))
+        source.errors.append(source.diagnostic(path, "an alias that holds itself"))
         return None
     if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
-        source.problems.append(
-            source.problem(path, f"the tag {_shown(node.tag)} means nothing here", "write the plain value")
+        source.errors.append(
+            source.diagnostic(path, f"the tag {_shown(node.tag)} means nothing here", "write the plain value")
         )
         return None
     inside = above | {id(node)}
@@ -194,10 +194,10 @@ def _construct(source: Source, node: yaml.Node, path: Path, above: frozenset[int
     value = _scalar(node)
     if value is None:  # a key left empty must not mean the default: `targets:` in an exclusion would leave out cells
         name = f"'{path[-1]}'" if path and isinstance(path[-1], str) else "the value"
-        source.problems.append(source.problem(path, f"{name} is empty", 'write a value ("" for none), or remove it'))
+        source.errors.append(source.diagnostic(path, f"{name} is empty", 'write a value ("" for none), or remove it'))
     sort = _other_sort(node)
     if sort and isinstance(value, str):
-        source.problems.append(_ambiguous(source, node, printable(f"{node.value} is {sort} to some readers of YAML")))
+        source.errors.append(_ambiguous(source, node, printable(f"{node.value} is {sort} to some readers of YAML")))
     return value
 
 
@@ -241,17 +241,17 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
     for key_node, value_node in node.value:
         mark = _mark(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
-            source.problems.append(Diagnostic(source.file, mark.line, mark.column, "a key must be plain text"))
+            source.errors.append(Diagnostic(source.file, mark.line, mark.column, "a key must be plain text"))
             continue
         key: str = key_node.value
         if key == _MERGE and not key_node.style:
             if merged:
-                source.problems.append(_twice(source, mark, merged, "write one: <<: [*first, *second]"))
+                source.errors.append(_twice(source, mark, merged, "write one: <<: [*first, *second]"))
             merged = mark
             merges += value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
             continue
         if sort := _other_sort(key_node):
-            source.problems.append(
+            source.errors.append(
                 Diagnostic(
                     source.file, mark.line, mark.column, f"the key {key} is {sort} to readers of YAML", key,
                     f'write "{key}":',
@@ -259,7 +259,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             )  # fmt: skip
         here = (*path, key)
         if key in own:
-            source.problems.append(_twice(source, mark, source.keys[here], "remove one of them"))
+            source.errors.append(_twice(source, mark, source.keys[here], "remove one of them"))
             continue
         source.keys[here] = mark
         own[key] = _construct(source, value_node, here, inside)
@@ -268,7 +268,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
             own = {**_merged(source, part, path, inside | {id(part)}, held=set(own)), **own}
         else:
             mark = _mark(part)
-            source.problems.append(Diagnostic(source.file, mark.line, mark.column, "<< takes a mapping"))
+            source.errors.append(Diagnostic(source.file, mark.line, mark.column, "<< takes a mapping"))
     return own
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from fatwheel.declaration.lists import Fault
+from fatwheel.declaration.lists import ItemError
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.source import Mark, Path, Source
 from fatwheel.errors import Diagnostic
@@ -32,7 +32,7 @@ def validate(source: Source) -> tuple[Document | None, Source, list[Diagnostic],
     """
     if not isinstance(source.value, dict):
         help = "begin with `version:` and `packages:`"
-        return None, source, [source.problem((), "a matrix is a mapping of keys", help)], frozenset()
+        return None, source, [source.diagnostic((), "a matrix is a mapping of keys", help)], frozenset()
     problems: list[Diagnostic] = []
     rest = source
     broken: set[str] = set()
@@ -55,7 +55,7 @@ def _forget_odd_numbers(source: Source, details: list[ErrorDetails]) -> None:
     marks += [source.keys.get(tuple(d["loc"][:-1])) for d in details if d["loc"][-1:] == ("[key]",)]
     marks += [source.keys.get(tuple(d["loc"])) for d in details if d["type"] == "extra_forbidden"]
     places = {(mark.line, mark.column) for mark in marks if mark}
-    source.problems = [p for p in source.problems if (p.line, p.column) not in places]
+    source.errors = [p for p in source.errors if (p.line, p.column) not in places]
 
 
 def _removable(error: ErrorDetails) -> Path:
@@ -106,8 +106,8 @@ def _translate(source: Source, error: ErrorDetails) -> list[Diagnostic]:
         return [_not_text(source, (*path, *at), given[at[0]] if at else given) for at in error["ctx"]["paths"]]
     if error["type"] != "fatwheel":
         return [_known(source, error, path, is_key=is_key)]
-    faults: tuple[Fault, ...] = error["ctx"]["faults"]
-    found = [source.problem((*path, *f.path), f.what, f.help, key=is_key, part=f.part) for f in faults]
+    errors: tuple[ItemError, ...] = error["ctx"]["errors"]
+    found = [source.diagnostic((*path, *f.path), f.what, f.help, key=is_key, part=f.part) for f in errors]
     return [replace(p, text=None) for p in found] if path[:1] == ("secrets",) else found  # it may be a token
 
 
@@ -115,15 +115,15 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     name = str(path[-1]) if path else "the file"
     if kind == "extra_forbidden":
-        return source.problem(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
+        return source.diagnostic(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
     if kind == "missing":
         inside = f" in {_spoken(path[:-1])}" if path[:-1] else ""
-        return source.problem(path[:-1], f"'{name}' is missing{inside}", f"add {name}:")
+        return source.diagnostic(path[:-1], f"'{name}' is missing{inside}", f"add {name}:")
     if kind == "literal_error":
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
         if isinstance(given, bool | int | float) or given is None:
             return _not_text(source, path, given)
-        return source.problem(path, f"'{given}' is not allowed here", suggest(str(given), options), key=is_key)
+        return source.diagnostic(path, f"'{given}' is not allowed here", suggest(str(given), options), key=is_key)
     if kind == "string_type":
         return _not_text(source, path, given)
     wanted = {
@@ -137,16 +137,16 @@ def _known(source: Source, error: ErrorDetails, path: Path, *, is_key: bool) -> 
     if wanted:
         shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _shape(given)
         quoted = (source.mark(path).lead or 0) > 0
-        return source.problem(
+        return source.diagnostic(
             path, f"{_spoken(path)} is {shown}, not {wanted}", _help(kind, path, given, quoted=quoted)
         )
     if kind in {"too_short", "string_too_short"}:
-        return source.problem(
+        return source.diagnostic(
             path, f"{_spoken(path)} is empty", "name at least one" if kind == "too_short" else "write it out"
         )
     if kind == "greater_than_equal":
-        return source.problem(path, f"{_spoken(path)} is {given}", f"write {context['ge']} or more")
-    return source.problem(path, f"{_spoken(path)}: {error['msg'].lower()}")
+        return source.diagnostic(path, f"{_spoken(path)} is {given}", f"write {context['ge']} or more")
+    return source.diagnostic(path, f"{_spoken(path)}: {error['msg'].lower()}")
 
 
 def _help(kind: str, path: Path, given: Any, *, quoted: bool) -> str | None:
@@ -167,10 +167,10 @@ def _not_text(source: Source, path: Path, given: Any) -> Diagnostic:
     text = source.mark(path).text
     if isinstance(given, bool | int | float) and text is not None:
         sort = "a truth value" if isinstance(given, bool) else "a number"
-        return source.problem(path, f"{text} is {sort} without quotes, and text is wanted", f'write "{text}"')
+        return source.diagnostic(path, f"{text} is {sort} without quotes, and text is wanted", f'write "{text}"')
     if given is None:
-        return source.problem(path, f"{_spoken(path)} is empty", 'write a value, or "" for none')
-    return source.problem(path, f"{_spoken(path)} is not text", "write one value")
+        return source.diagnostic(path, f"{_spoken(path)} is empty", 'write a value, or "" for none')
+    return source.diagnostic(path, f"{_spoken(path)} is not text", "write one value")
 
 
 def _spoken(path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fatwheel.errors import UsageError
-from fatwheel.targets import Capability, Target, covers, parse_targets, toolkit
+from fatwheel.targets import USUAL_FAMILIES, Capability, Target, covers, parse_targets, toolkit
 
 # What most CUDA projects of 2026 are built for; a toolkit gets those of them that it compiles.
 _TARGETS = "7.5 8.0 8.6 8.9 9.0 10.0 12.0"
@@ -22,7 +22,6 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "nvcc": ("NVCC_APPEND_FLAGS", "{targets}"),
     "dotted": ("CUDA_ARCH_LIST", "{targets}"),
 }
-_FAMILIES: dict[str, tuple[int, ...]] = {"sm9x": (5, 6, 7, 8, 9), "sm10x": (10, 11), "sm12x": (12,)}
 _RUNNERS: dict[str, str] = {"x86_64": "ubuntu-24.04", "aarch64": "ubuntu-24.04-arm"}
 
 
@@ -47,19 +46,19 @@ class Answers:
         return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def usual_targets(spelling: str) -> str:
+def default_targets(spelling: str) -> str:
     """The targets to begin with, for sources that take them in this spelling."""
     return _SUFFIXED if spelling == "flashinfer" else _TARGETS
 
 
-def first_matrix(answers: Answers) -> str:
+def render_matrix(answers: Answers) -> str:
     """The text of a commented matrix.yaml. Raises `UsageError` for targets and toolkits that are none."""
     if answers.spelling not in VARIABLES:
         raise UsageError(f"there is no spelling '{answers.spelling}'", help=f"there are: {', '.join(VARIABLES)}")
     wanted = parse_targets(answers.targets)
     lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
     unknown = [str(t) for t in wanted if not any(t in targets for targets in lists.values())]
-    if unknown and answers.targets != usual_targets(answers.spelling):  # of the usual ones it gets what it compiles
+    if unknown and answers.targets != default_targets(answers.spelling):  # of the usual ones it gets what it compiles
         what = f"CUDA {' and '.join(answers.toolkits)} does not compile {' '.join(unknown)}"
         raise UsageError(what, help="`fatwheel toolkits` shows what each release compiles")
     for release, targets in lists.items():
@@ -128,7 +127,7 @@ def _families(lists: dict[str, list[Target]], layout: str) -> str:
     if layout != "family":
         return ""
     held = {target.major for targets in lists.values() for target in targets}
-    rows = [f"  {n}: {{majors: [{_joined(held & set(ms))}]}}" for n, ms in _FAMILIES.items() if held & set(ms)]
+    rows = [f"  {n}: {{majors: [{_joined(held & set(ms))}]}}" for n, ms in USUAL_FAMILIES.items() if held & set(ms)]
     return "\n".join(["families:", *rows]) + "\n"
 
 

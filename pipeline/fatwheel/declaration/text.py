@@ -18,7 +18,7 @@ def decode(data: bytes, file: str) -> str | Diagnostic:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, column = place_of(data[: error.start].decode("utf-8"), error.start)
+        line, column = position_of(data[: error.start].decode("utf-8"), error.start)
         what = "not YAML: the bytes from here on are not UTF-8 text"
         return Diagnostic(file, line, column, what, f"0x{data[error.start]:02x}", "save the file as UTF-8")
 
@@ -28,7 +28,7 @@ def compose(text: str, file: str) -> tuple[yaml.Node | None, Diagnostic | None]:
     odd = _FORBIDDEN.search(text)
     if odd:
         what = f"not YAML: the character U+{ord(odd[0]):04X} can stand in no file"
-        return None, Diagnostic(file, *place_of(text, odd.start()), what, odd[0], "remove it")
+        return None, Diagnostic(file, *position_of(text, odd.start()), what, odd[0], "remove it")
     try:
         return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), None
     except yaml.MarkedYAMLError as error:
@@ -53,7 +53,7 @@ def _said(error: yaml.MarkedYAMLError, text: str) -> tuple[str, str | None, str 
     return f"not YAML: {what}{since}", None, None
 
 
-def place_of(text: str, offset: int) -> tuple[int, int]:
+def position_of(text: str, offset: int) -> tuple[int, int]:
     """Line and column, from 1, of a character of a text."""
     begin = text.rfind("\n", 0, offset) + 1
     return text.count("\n", 0, offset) + 1, min(offset, len(text)) - begin + 1

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from fatwheel.declaration.lists import read_capabilities, read_targets, wrong
+from fatwheel.declaration.lists import invalid, read_capabilities, read_targets
 from fatwheel.targets import Capability, Target, toolkits
 
 
@@ -22,13 +22,13 @@ class Pattern:
 
     def _check(self, value: str) -> str:
         if not re.fullmatch(self._form, value):
-            raise wrong(f"'{value}' is not {self._what}", self._help)
+            raise invalid(f"'{value}' is not {self._what}", self._help)
         return value
 
 
 def _release(value: str) -> str:
     if value not in toolkits():
-        raise wrong(f"CUDA toolkit '{value}' is not in the table", f"known: {', '.join(toolkits())}")
+        raise invalid(f"CUDA toolkit '{value}' is not in the table", f"known: {', '.join(toolkits())}")
     return value
 
 
@@ -36,9 +36,9 @@ def _version(value: str) -> str:
     try:
         version = Version(value)
     except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
-        raise wrong(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
+        raise invalid(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
     if version.local:
-        raise wrong(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
+        raise invalid(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
     return str(version)
 
 
@@ -48,7 +48,7 @@ def _requirement(value: str) -> str:
     try:
         Requirement(value)
     except InvalidRequirement:
-        raise wrong(f"'{value}' is not a requirement", "write it like numpy or numpy>=1.24") from None
+        raise invalid(f"'{value}' is not a requirement", "write it like numpy or numpy>=1.24") from None
     return value
 
 
@@ -59,36 +59,36 @@ def _templated(value: str) -> str:
 
 def _secret(value: str) -> str:
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # what stands here may be a token: it is not repeated
-        raise wrong("this is not the name of a secret", "give its name, like WHL_TOKEN, and never its value")
+        raise invalid("this is not the name of a secret", "give its name, like WHL_TOKEN, and never its value")
     return value
 
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
-def byte_size(value: Any) -> int:
+def parse_size(value: Any) -> int:
     """Bytes of a size as people write it: 2 GiB, 500 MB. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
     if not match or match[2].upper() not in _UNITS or not float(match[1]):
-        raise wrong(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
+        raise invalid(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 _SPANS = {"S": 1, "MIN": 60, "H": 3600}
 
 
-def duration(value: Any) -> float:
+def parse_duration(value: Any) -> float:
     """Seconds of a duration as people write it: 90 s, 45 min, 6 h. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", value) if isinstance(value, str) else None
     if not match or not float(match[1]):
-        raise wrong(f"'{value}' is not a duration", "write it with its unit, like 90 min, 6 h or 30 s")
+        raise invalid(f"'{value}' is not a duration", "write it with its unit, like 90 min, 6 h or 30 s")
     return float(match[1]) * _SPANS[match[2].upper()]
 
 
 def _share(value: Any) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
     if not match:
-        raise wrong(f"'{value}' is not a share", "write it in percent, like 95 %")
+        raise invalid(f"'{value}' is not a share", "write it in percent, like 95 %")
     return float(match[1]) / 100
 
 
@@ -99,8 +99,8 @@ _PERCENT = WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$
 
 Targets = Annotated[tuple[Target, ...], BeforeValidator(read_targets), _LIST]
 Capabilities = Annotated[tuple[Capability, ...], BeforeValidator(read_capabilities), _LIST]
-Bytes = Annotated[int, BeforeValidator(byte_size), _SIZE]
-Duration = Annotated[float, BeforeValidator(duration), _SPAN]
+Bytes = Annotated[int, BeforeValidator(parse_size), _SIZE]
+Duration = Annotated[float, BeforeValidator(parse_duration), _SPAN]
 Share = Annotated[float, BeforeValidator(_share), _PERCENT]
 PublicVersion = Annotated[str, AfterValidator(_version)]
 Release = Annotated[str, AfterValidator(_release), Field(json_schema_extra={"enum": list(toolkits())})]

@@ -143,19 +143,19 @@ def cells_named(declaration: Declaration, texts: Sequence[str], channel: str | N
     """The cells of these ids and globs, each once: in one channel, else in any. Raises `UsageError` for none."""
     import fnmatch
 
-    from fatwheel.plan import all_cells, cell, unknown_cell
+    from fatwheel.plan import find_cell, iter_cells, unknown_cell_error
     from fatwheel.plan.versions import parse_date
 
     day = parse_date(date)
     found: dict[str, Cell] = {}
     for text in texts:
         if not is_glob(text):
-            found.setdefault(text, cell(declaration, text, channel, date=day))
+            found.setdefault(text, find_cell(declaration, text, channel, date=day))
             continue
-        known = list(all_cells(declaration, channel, day))
+        known = list(iter_cells(declaration, channel, day))
         fitting = [one for one in known if fnmatch.fnmatchcase(one.id, text)]
         if not fitting:
-            raise unknown_cell(text, [one.id for one in known])
+            raise unknown_cell_error(text, [one.id for one in known])
         for one in fitting:
             found.setdefault(one.id, one)
     return list(found.values())

@@ -218,9 +218,9 @@ def _there(name: str, found: str | None, help: str, area: str = "build") -> Find
 
 def _cells(declaration: Declaration, environ: Mapping[str, str], engine: str, toolchain: str) -> list[Readiness]:
     from fatwheel.building.build_cell import can_build
-    from fatwheel.plan import channels, make_plan
+    from fatwheel.plan import make_plan
 
-    cells = {cell.id: cell for name in channels(declaration) for cell in make_plan(declaration, name).cells}
+    cells = {cell.id: cell for name in declaration.channels for cell in make_plan(declaration, name).cells}
     return [
         Readiness(id=cell.id, reason=can_build(declaration, cell, engine=engine, toolchain=toolchain, environ=environ))
         for cell in cells.values()

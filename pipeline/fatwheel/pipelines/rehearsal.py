@@ -47,9 +47,9 @@ def rehearse(declaration: Declaration, plan: Plan, options: Options, say: Say) -
     """
     unknown = set(options.sizes) - {cell.id for cell in plan.cells}
     if unknown:
-        from fatwheel.plan import unknown_cell
+        from fatwheel.plan import unknown_cell_error
 
-        raise unknown_cell(min(unknown), [cell.id for cell in plan.cells], plan.channel)
+        raise unknown_cell_error(min(unknown), [cell.id for cell in plan.cells], plan.channel)
     _fresh(options.folder)
     rows = [_built(declaration, cell, options, say) for cell in plan.cells]
     gpus = [] if options.fake else _gpus()

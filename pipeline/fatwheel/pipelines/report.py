@@ -9,7 +9,6 @@ from pathlib import Path
 from fatwheel.declaration import Declaration, load
 from fatwheel.declaration.model import Size
 from fatwheel.errors import UsageError
-from fatwheel.plan import channels
 from fatwheel.records.plan import PlanDiff
 from fatwheel.release.retention import tag_pattern
 from fatwheel.report.budget import Allowance
@@ -30,7 +29,7 @@ def choose_store(spec: str | None, matrix: Path | None, channel: str | None, rec
     if spec:
         return open_store(spec)
     if matrix and not (records and channel is None):
-        declared = {str(name): one for name, one in channels(load(matrix)).items()}
+        declared = {str(name): one for name, one in load(matrix).channels.items()}
         found = declared.get(channel or "release")
         if found is not None and found.repository:
             return open_store(f"github:{found.repository}")
@@ -93,7 +92,7 @@ def declared_rules(declaration: Declaration) -> tuple[Rule, ...]:
 
 
 def _tag_pattern(declaration: Declaration, channel: str) -> re.Pattern[str]:
-    declared = {str(name): one for name, one in channels(declaration).items()}
+    declared = {str(name): one for name, one in declaration.channels.items()}
     if channel not in declared:
         raise UsageError(f"unknown channel '{channel}'", help=f"declared channels: {', '.join(declared)}")
     return tag_pattern(declared[channel].tag, nightly=channel == "nightly")

@@ -12,7 +12,7 @@ from fatwheel.building.restamp import restamped
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.errors import UsageError
-from fatwheel.plan import channels, make_plan
+from fatwheel.plan import make_plan
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
@@ -62,7 +62,7 @@ def _laid_out(declaration: Declaration, package: Package, layout: str) -> Declar
 
 def _cells(declaration: Declaration, package: Package) -> list[Cell]:
     found: dict[str, Cell] = {}
-    for channel in channels(declaration):
+    for channel in declaration.channels:
         for cell in make_plan(declaration, channel).cells:
             if declaration.package(cell.package).name == package.name:
                 found.setdefault(cell.wheel, cell)

@@ -1,5 +1,21 @@
-"""Declaration, channel and selection -> the plan that every station works from."""
+"""Plan the cells that a channel builds, from the declaration."""
 
-from fatwheel.plan.planner import all_cells, cell, channels, every_problem, make_plan, problems, unknown_cell, warnings
+from fatwheel.plan.planner import (
+    find_all_errors,
+    find_cell,
+    find_errors,
+    find_warnings,
+    iter_cells,
+    make_plan,
+)
+from fatwheel.plan.selection import unknown_cell_error
 
-__all__ = ["all_cells", "cell", "channels", "every_problem", "make_plan", "problems", "unknown_cell", "warnings"]
+__all__ = [
+    "find_all_errors",
+    "find_cell",
+    "find_errors",
+    "find_warnings",
+    "iter_cells",
+    "make_plan",
+    "unknown_cell_error",
+]

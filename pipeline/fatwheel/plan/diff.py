@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from fatwheel.declaration import Declaration
 from fatwheel.plan.planner import make_plan
-from fatwheel.plan.selection import channels
 from fatwheel.records.plan import Cell, CellChange, Plan, PlanDiff
 
 _One = TypeVar("_One")
@@ -16,7 +15,7 @@ _One = TypeVar("_One")
 
 def compare(old: Declaration, now: Plan, revision: str, date: dt.date | None = None) -> PlanDiff:
     """What differs between the plan of an earlier declaration and a plan of the same channel and day."""
-    there = now.channel in channels(old)
+    there = now.channel in old.channels
     return difference(make_plan(old, now.channel, date=date) if there else None, now, revision)
 
 

@@ -15,9 +15,9 @@ from fatwheel.plan.names import (
     artifact_name,
     cell_id,
     file_name,
-    further,
     local_label,
     name_fields,
+    other_axes,
     python_tag,
     sdist_name,
 )
@@ -29,19 +29,19 @@ _covers = cache(covers)
 
 
 @dataclass(frozen=True)
-class Made:
+class PlannedCell:
     """A cell, and the package (its place in the set) that it comes from."""
 
     cell: Cell
     package: Package
-    place: int
+    index: int
 
 
 @dataclass(frozen=True)
 class Expansion:
     """All cells for one version, and all that was left out; ``used``: the exclusions that did something."""
 
-    made: list[Made]
+    made: list[PlannedCell]
     excluded: list[Excluded]
     used: frozenset[int] = field(default_factory=frozenset)
 
@@ -57,7 +57,7 @@ class Expansion:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _TargetGroup:
     """One GPU part of a CUDA and CPU pair: a family, a provider's target, or everything."""
 
     name: str  # sm9x, sm90a, all
@@ -71,13 +71,13 @@ def expand(declaration: Declaration, version: str, only: Container[int] | None =
     A package of providers ends with its shims, one for each CUDA label; what they require comes with the selection
     (`fatwheel.plan.dependencies`). ``only``: the packages to be made, by their places in the set.
     """
-    made: list[Made] = []
+    made: list[PlannedCell] = []
     excluded: list[Excluded] = []
     used: set[int] = set()
     for place, package in enumerate(declaration.packages):
         if only is not None and place not in only:
             continue
-        own: list[Made] = []
+        own: list[PlannedCell] = []
         for axes in _axis_values(declaration, package):
             for part in _parts(declaration, package, axes):
                 identity = cell_id(package, axes, part.name if part else None)
@@ -89,15 +89,15 @@ def expand(declaration: Declaration, version: str, only: Container[int] | None =
                 excluded += rows
                 used |= places
                 if kept is not None:
-                    gpu = kept if isinstance(kept, _Part) else None
+                    gpu = kept if isinstance(kept, _TargetGroup) else None
                     cell = _cell(declaration, package, axes, gpu, identity=identity, version=version)
-                    own.append(Made(cell, package, place))
+                    own.append(PlannedCell(cell, package, place))
         if package.layout == "provider":
             for shim in _shims(declaration, package, own, version):
                 kept, rows, places = _exclude(declaration, shim.id, None)
                 excluded += rows
                 used |= places
-                own += [Made(shim, package, place)] if kept else []
+                own += [PlannedCell(shim, package, place)] if kept else []
         made += own
     return Expansion(made, excluded, frozenset(used))
 
@@ -118,7 +118,7 @@ def _axis_values(declaration: Declaration, package: Package) -> Iterator[dict[st
             yield axes
 
 
-def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> Iterator[_Part | None]:
+def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> Iterator[_TargetGroup | None]:
     """The wheels that one CUDA and CPU pair is divided into; one None for a package without CUDA."""
     if "cuda" not in axes:
         yield None
@@ -127,19 +127,19 @@ def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> 
     targets = next(t for a, t in document.cuda[axes["cuda"]].targets.items() if a == axes["arch"])
     if package.layout == "provider":
         for target in targets:
-            yield _Part(render([target], "provider"), (target,), None)
+            yield _TargetGroup(render([target], "provider"), (target,), None)
     elif package.layout == "family":
         for name, family in document.families.items():
             native = tuple(t for t in targets if t.major in family.majors)
             based = tuple(sorted({*native, *(family.base or ())})) if native else ()
-            yield _Part(name, based, tuple(family.majors))
+            yield _TargetGroup(name, based, tuple(family.majors))
     else:
-        yield _Part("all", targets, None)
+        yield _TargetGroup("all", targets, None)
 
 
 def _exclude(
-    declaration: Declaration, identity: str, part: _Part | None
-) -> tuple[_Part | bool | None, list[Excluded], set[int]]:
+    declaration: Declaration, identity: str, part: _TargetGroup | None
+) -> tuple[_TargetGroup | bool | None, list[Excluded], set[int]]:
     """The part without excluded targets (None if the whole cell is excluded), the rows to show, the places used."""
     rows: list[Excluded] = []
     used: set[int] = set()
@@ -153,7 +153,7 @@ def _exclude(
         if gone and kept is not None:
             used.add(place)
             rows += [Excluded(id=identity, what=str(t), reason=exclusion.reason) for t in gone]
-            kept = _Part(kept.name, tuple(t for t in kept.targets if t not in gone), kept.majors)
+            kept = _TargetGroup(kept.name, tuple(t for t in kept.targets if t not in gone), kept.majors)
     if kept is not None and kept.majors and not any(t.major in kept.majors for t in kept.targets):
         return None, [*rows, Excluded(id=identity, what="cell", reason="every native target is excluded")], used
     if kept is not None and not kept.targets:
@@ -162,7 +162,13 @@ def _exclude(
 
 
 def _cell(
-    declaration: Declaration, package: Package, axes: dict[str, str], gpu: _Part | None, *, identity: str, version: str
+    declaration: Declaration,
+    package: Package,
+    axes: dict[str, str],
+    gpu: _TargetGroup | None,
+    *,
+    identity: str,
+    version: str,
 ) -> Cell:
     document = declaration.document
     label = axes.get("cuda")
@@ -185,7 +191,7 @@ def _cell(
         toolkit=cuda.toolkit if cuda else None,
         arch=arch,
         family=family,
-        axes=further(axes),
+        axes=other_axes(axes),
         targets=list(gpu.targets) if gpu else [],
         covers=list(_covers(gpu.targets, gpu.majors, cuda.toolkit)) if gpu and cuda else [],
         local_version=local or None,
@@ -201,7 +207,9 @@ def _arch(axes: dict[str, str]) -> Arch | None:
     return next((arch for arch in ARCHES if arch == axes.get("arch")), None)
 
 
-def _smoke_runner(declaration: Declaration, package: Package, gpu: _Part | None, arch: Arch | None) -> str | None:
+def _smoke_runner(
+    declaration: Declaration, package: Package, gpu: _TargetGroup | None, arch: Arch | None
+) -> str | None:
     """The GPU runner of the cell's family; of a provider's target, or the family that holds its major."""
     if gpu is None or arch is None:
         return None
@@ -212,7 +220,7 @@ def _smoke_runner(declaration: Declaration, package: Package, gpu: _Part | None,
     return next((label for name in names if (label := document.runners.smoke.get(name, {}).get(arch))), None)
 
 
-def _shims(declaration: Declaration, package: Package, providers: list[Made], version: str) -> Iterator[Cell]:
+def _shims(declaration: Declaration, package: Package, providers: list[PlannedCell], version: str) -> Iterator[Cell]:
     """One cell for each distribution and version that stands before providers: one for each CUDA label, as a rule."""
     document = declaration.document
     in_names = [a for a in document.axes if f"{{{a}" in package.name + (package.local or "")]
@@ -233,7 +241,7 @@ def _shims(declaration: Declaration, package: Package, providers: list[Made], ve
             toolkit=one.toolkit,
             arch=None,
             family=None,
-            axes=further(axes),
+            axes=other_axes(axes),
             local_version=local or None,
             wheel=file_name(name, f"{version}+{local}" if local else version, "py3-none", "any"),
             artifact=artifact_name(name, identity),

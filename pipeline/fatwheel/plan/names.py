@@ -15,7 +15,7 @@ _normal = cache(canonicalize_name)
 _FREE_THREADED = re.compile(r"3\.?[0-9]+t")
 
 
-def further(axes: Mapping[str, str]) -> dict[str, str]:
+def other_axes(axes: Mapping[str, str]) -> dict[str, str]:
     """The axes beside CUDA and CPU."""
     return {name: value for name, value in axes.items() if name not in ("cuda", "arch")}
 
@@ -23,7 +23,7 @@ def further(axes: Mapping[str, str]) -> dict[str, str]:
 def name_fields(axes: Mapping[str, str], toolkit: str | None, family: str | None) -> dict[str, str]:
     """What names, labels and tags may hold in braces."""
     return {
-        **axis_fields(further(axes)),
+        **axis_fields(other_axes(axes)),
         "cuda": axes.get("cuda", ""),
         "cuda_major": toolkit.split(".")[0] if toolkit else "",
         "arch": axes.get("arch", ""),
@@ -35,7 +35,7 @@ def cell_id(package: Package, axes: Mapping[str, str], part: str | None) -> str:
     """``cu130-aarch64-sm12x-python3.12``; the package's own id first; its name where nothing else is."""
     pieces = [axes[name] for name in ("cuda", "arch") if name in axes]
     pieces += [part] if part else []
-    pieces += [f"{name}{value}" for name, value in further(axes).items()]
+    pieces += [f"{name}{value}" for name, value in other_axes(axes).items()]
     if not pieces:
         return package.id or _normal(package.name)
     return "-".join([package.id, *pieces] if package.id else pieces)

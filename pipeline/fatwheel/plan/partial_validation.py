@@ -9,13 +9,13 @@ from fatwheel.declaration import Declaration
 from fatwheel.declaration.source import Path
 from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import expand
-from fatwheel.plan.plan_validation import of_cells
+from fatwheel.plan.plan_validation import validate_cells
 
 # What cells follow from. An exclusion with a mistake may be one that leaves out what else would be wrong.
 CELLS_FOLLOW = frozenset({"packages", "cuda", "families", "axes", "exclude"})
 
 
-def sound_problems(declaration: Declaration, wrong: Iterable[Diagnostic]) -> list[Diagnostic]:
+def validate_intact_cells(declaration: Declaration, wrong: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What is wrong with cells that no mistake has a part in: of packages, labels, families and axes without one.
 
     Nothing is said to be missing, since what has a mistake may hold it.
@@ -31,7 +31,7 @@ def sound_problems(declaration: Declaration, wrong: Iterable[Diagnostic]) -> lis
     }
     rest = replace(declaration, document=document.model_copy(update=parts))
     places = _sound_places(rest, touched, every_cuda=not any(path[0] == "cuda" for path in touched))
-    return of_cells(rest, expand(rest, declaration.version, places))
+    return validate_cells(rest, expand(rest, declaration.version, places))
 
 
 def _sound_places(rest: Declaration, touched: Collection[Path], *, every_cuda: bool) -> set[int]:

@@ -7,30 +7,18 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterator
 
-from fatwheel.declaration import Declaration, Reading
-from fatwheel.declaration.load import beyond
+from fatwheel.declaration import Declaration, LoadResult
+from fatwheel.declaration.load import merge_errors
 from fatwheel.declaration.model import Document
 from fatwheel.declaration.templates import fill
 from fatwheel.errors import DeclarationError, Diagnostic, UsageError
-from fatwheel.plan.expand import Made, expand
+from fatwheel.plan.expand import PlannedCell, expand
 from fatwheel.plan.lint import lint
-from fatwheel.plan.partial_validation import CELLS_FOLLOW, sound_problems
-from fatwheel.plan.plan_validation import MATRIX_JOBS, faults
-from fatwheel.plan.selection import channels, matches, selected, unknown_cell
+from fatwheel.plan.partial_validation import CELLS_FOLLOW, validate_intact_cells
+from fatwheel.plan.plan_validation import validate_expansion
+from fatwheel.plan.selection import matches, select_cells, unknown_cell_error
 from fatwheel.plan.versions import channel_version, parse_date
 from fatwheel.records.plan import Cell, Plan, PlannedPackage, Untested
-
-__all__ = [
-    "MATRIX_JOBS",
-    "all_cells",
-    "cell",
-    "channels",
-    "every_problem",
-    "make_plan",
-    "problems",
-    "unknown_cell",
-    "warnings",
-]
 
 
 def make_plan(
@@ -41,27 +29,27 @@ def make_plan(
     Raises `DeclarationError` with every reason why the declaration's plans cannot stand, and `UsageError` for a
     channel that is not declared and for a selection that matches nothing.
     """
-    declared = channels(declaration)
+    declared = declaration.channels
     name, chosen = next(((n, c) for n, c in declared.items() if n == channel), (None, None))
     if name is None or chosen is None:
         raise UsageError(f"the channel '{channel}' is not declared", help=f"there are: {', '.join(declared)}")
     date = date or parse_date(None)
     version = channel_version(declaration, channel, date)
     everything = expand(declaration, version)
-    wrong = faults(declaration, everything)
+    wrong = validate_expansion(declaration, everything)
     if wrong:
         raise DeclarationError(tuple(wrong))
-    made, _ = selected(everything, name, chosen)
+    made, _ = select_cells(everything, name, chosen)
     notes = [_spoken(p) for p in lint(declaration, made)]
     if only is not None:
         narrowed = [m for m in made if fnmatch.fnmatchcase(m.cell.id, only)]
         if not narrowed:
-            raise unknown_cell(only, [m.cell.id for m in made], channel)
+            raise unknown_cell_error(only, [m.cell.id for m in made], channel)
         made = narrowed
     cells = [m.cell for m in made]
     kept = {c.id for c in cells}
     patterns = chosen.select if only is None else [only]
-    counts = Counter(m.place for m in made)
+    counts = Counter(m.index for m in made)
     return Plan(
         packages=[
             PlannedPackage(name=p.name, version=version, layout=p.layout or "pure", cells=counts[place])
@@ -80,37 +68,37 @@ def make_plan(
     )
 
 
-def cell(declaration: Declaration, cell_id: str, channel: str | None = None, date: dt.date | None = None) -> Cell:
+def find_cell(declaration: Declaration, cell_id: str, channel: str | None = None, date: dt.date | None = None) -> Cell:
     """The cell with this id, in this channel or the first that has it. Raises `UsageError` with near misses."""
     known: list[str] = []
-    for found in all_cells(declaration, channel, date):
+    for found in iter_cells(declaration, channel, date):
         if found.id == cell_id:
             return found
         known.append(found.id)
-    raise unknown_cell(cell_id, known)
+    raise unknown_cell_error(cell_id, known)
 
 
-def all_cells(declaration: Declaration, channel: str | None = None, date: dt.date | None = None) -> Iterator[Cell]:
+def iter_cells(declaration: Declaration, channel: str | None = None, date: dt.date | None = None) -> Iterator[Cell]:
     """The cells of a channel, or of all: each once, as the first channel has it. Channels are planned as it goes."""
     known: set[str] = set()
-    for name in [channel] if channel else channels(declaration):
+    for name in [channel] if channel else declaration.channels:
         for found in make_plan(declaration, name, date=date).cells:
             if found.id not in known:
                 known.add(found.id)
                 yield found
 
 
-def problems(declaration: Declaration) -> list[Diagnostic]:
+def find_errors(declaration: Declaration) -> list[Diagnostic]:
     """Everything that keeps any channel of a declaration from being planned."""
-    return faults(declaration, expand(declaration, declaration.version))
+    return validate_expansion(declaration, expand(declaration, declaration.version))
 
 
 _KNOWN = frozenset(Document.model_fields)  # below any other key may stand what was meant for one of these
 
 
-def every_problem(reading: Reading) -> list[Diagnostic]:
+def find_all_errors(reading: LoadResult) -> list[Diagnostic]:
     """What is wrong with a file, and with its plans as far as they can be judged beside that."""
-    found = list(reading.problems)
+    found = list(reading.errors)
     if reading.declaration is None:
         return found
     source = reading.declaration.source
@@ -118,11 +106,11 @@ def every_problem(reading: Reading) -> list[Diagnostic]:
     if sections - _KNOWN:
         return found
     follow = sections & CELLS_FOLLOW
-    later = sound_problems(reading.declaration, found) if follow else problems(reading.declaration)
-    return beyond(found, later, source.mark(()))
+    later = validate_intact_cells(reading.declaration, found) if follow else find_errors(reading.declaration)
+    return merge_errors(found, later, source.mark(()))
 
 
-def warnings(declaration: Declaration) -> list[Diagnostic]:
+def find_warnings(declaration: Declaration) -> list[Diagnostic]:
     """What a declaration that can be planned probably does not mean."""
     return lint(declaration, expand(declaration, declaration.version).made)
 
@@ -131,7 +119,7 @@ def _spoken(problem: Diagnostic) -> str:
     return f"{problem.what}: {problem.help}" if problem.help else problem.what
 
 
-def _not_proven(made: list[Made]) -> list[Untested]:
+def _not_proven(made: list[PlannedCell]) -> list[Untested]:
     """Families on CPU architectures that no GPU runner proves, in the plan's order."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for one in made:

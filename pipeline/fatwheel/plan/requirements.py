@@ -9,7 +9,7 @@ from fatwheel.plan.names import name_fields
 from fatwheel.records.plan import Cell
 
 
-def filled(requirements: Sequence[str], cell: Cell) -> list[str]:
+def fill_requirements(requirements: Sequence[str], cell: Cell) -> list[str]:
     """Requirements with the cell's axes, CUDA and CPU put in for their fields."""
     axes = {**cell.axes, "cuda": cell.cuda or "", "arch": cell.arch or ""}
     values = {**name_fields(axes, cell.toolkit, cell.family), "toolkit": cell.toolkit or ""}

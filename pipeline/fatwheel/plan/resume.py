@@ -14,7 +14,7 @@ from fatwheel.records.plan import Plan
 from fatwheel.records.release import ReleaseJournal, ReleaseRecord
 
 
-def missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
+def keep_missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
     """The plan with only the cells whose file is not live by the record of a release: its own, its journal or manifest.
 
     Raises `UsageError` for a record that is none, and for one of another tag.

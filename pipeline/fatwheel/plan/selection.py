@@ -6,19 +6,11 @@ import difflib
 import fnmatch
 from os.path import commonprefix
 
-from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Channel
 from fatwheel.errors import UsageError
 from fatwheel.plan.dependencies import UnmetRequirement, resolve
-from fatwheel.plan.expand import Expansion, Made
-from fatwheel.vocabulary import CHANNELS, ChannelName
-
-
-def channels(declaration: Declaration) -> dict[ChannelName, Channel]:
-    """The declared channels."""
-    declared = declaration.document.channels
-    found = {"release": declared.release, "nightly": declared.nightly, "pull-request": declared.pull_request}
-    return {name: channel for name in CHANNELS if (channel := found[name]) is not None}
+from fatwheel.plan.expand import Expansion, PlannedCell
+from fatwheel.vocabulary import ChannelName
 
 
 def matches(cell_id: str, patterns: list[str]) -> bool:
@@ -26,7 +18,9 @@ def matches(cell_id: str, patterns: list[str]) -> bool:
     return any(fnmatch.fnmatchcase(cell_id, pattern) for pattern in patterns)
 
 
-def selected(everything: Expansion, name: ChannelName, channel: Channel) -> tuple[list[Made], list[UnmetRequirement]]:
+def select_cells(
+    everything: Expansion, name: ChannelName, channel: Channel
+) -> tuple[list[PlannedCell], list[UnmetRequirement]]:
     """A channel's cells with what they require, and the needs that the channel does not meet.
 
     What a pull request builds is not published, so its needs are met from all cells.
@@ -35,7 +29,7 @@ def selected(everything: Expansion, name: ChannelName, channel: Channel) -> tupl
     return resolve(chosen, everything.made if name == "pull-request" else None)
 
 
-def near(pattern: str, ids: list[str]) -> str:
+def suggest_pattern(pattern: str, ids: list[str]) -> str:
     """What a glob that matches nothing may have meant."""
     close = difflib.get_close_matches(pattern, ids, n=1, cutoff=0.6)
     if close or not ids:
@@ -44,7 +38,7 @@ def near(pattern: str, ids: list[str]) -> str:
     return f"ids look like {likest}"
 
 
-def unknown_cell(text: str, known: list[str], channel: str | None = None) -> UsageError:
+def unknown_cell_error(text: str, known: list[str], channel: str | None = None) -> UsageError:
     """The error for an id or glob that matches nothing, with what it may have meant."""
     where = f" of the channel '{channel}'" if channel else ""
     ids = list(dict.fromkeys(known))

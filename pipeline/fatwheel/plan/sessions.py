@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fatwheel.declaration import Declaration
-from fatwheel.plan.planner import all_cells
+from fatwheel.plan.planner import iter_cells
 from fatwheel.records.plan import Cell
 
 
@@ -33,5 +33,5 @@ def session_ids(found: Sequence[Cell]) -> list[str]:
 
 def session_names(declaration: Declaration) -> Mapping[str, str]:
     """Cell id -> ``build(cuda=130,arch=aarch64,family=sm12x)``."""
-    found = list(all_cells(declaration))
+    found = list(iter_cells(declaration))
     return {cell.id: f"build({text})" for cell, text in zip(found, session_ids(found), strict=True)}

@@ -13,6 +13,9 @@ SUMS = "SHA256SUMS"  # of a release
 SIZE_LIMIT = 2147483648
 """Bytes. An asset must be smaller than this on GitHub ("under 2 GiB"); other stores rehearse the same rule."""
 
+MAX_RECORD_BYTES = 64 << 20
+"""Bytes. A larger file that is called like a record of fatwheel's is not one, and is not read."""
+
 
 def beside(wheel: Path, ending: str) -> Path:
     """The file that belongs to a wheel: ``X.whl.build.json`` for ``X.whl``."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fatwheel.digests import Digest
-from fatwheel.records.files import MANIFEST
+from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord
 from fatwheel.release.drafts import ReleaseRequests
-from fatwheel.release.manifest_assets import LARGEST_MANIFEST, expected_asset, manifest, read_manifest, sums
+from fatwheel.release.manifest_assets import expected_asset, manifest, read_manifest, sums
 from fatwheel.release.notes import has_page, merged
 from fatwheel.release.policy import GENERATED
 from fatwheel.release.sources import Given
@@ -52,7 +52,7 @@ class Finalizer:
                 closing.notes.append(f"{len(strangers)} more in the release, which this run did not ask for: {shown}")
             earlier = None
             there = now.get(MANIFEST)
-            if there is not None and there.whole and there.size <= LARGEST_MANIFEST:
+            if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:
                 data = self.counter.patience().retrying()(lambda: b"".join(self.around.store.read(there)))
                 earlier = read_manifest(data)
                 if earlier is None:

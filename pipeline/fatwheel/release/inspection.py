@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from fatwheel.digests import Digest
 from fatwheel.errors import ReleaseRefused
-from fatwheel.records.files import MANIFEST
+from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord, ReleaseRecord
 from fatwheel.release.drafts import ReleaseRequests, choose
 from fatwheel.release.finalize import Finalizer
-from fatwheel.release.manifest_assets import LARGEST_MANIFEST, read_manifest
+from fatwheel.release.manifest_assets import read_manifest
 from fatwheel.release.notes import release_notes
 from fatwheel.release.policy import GENERATED
 from fatwheel.release.rate_limit import BURSTS, RateLimiter
@@ -88,7 +88,7 @@ class Inspector:
             around = self._around(release)
             present = self.counter.patience().retrying()(around.listing)
             there = present.get(MANIFEST)
-            if there is not None and there.whole and there.size <= LARGEST_MANIFEST:
+            if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:
                 manifest = read_manifest(self.counter.patience().retrying()(lambda: b"".join(self.store.read(there))))
             if manifest is None:
                 notes = (*notes, f"it has no {MANIFEST}: digests are not compared")

@@ -16,9 +16,6 @@ from fatwheel.release.reconcile import ExpectedAsset
 from fatwheel.release.sources import Given
 from fatwheel.stores.remote import RemoteAsset
 
-LARGEST_MANIFEST = 64 << 20
-"""Bytes. A larger one in the store is none of ours and is not read."""
-
 
 def expected_asset(name: str, data: bytes) -> ExpectedAsset:
     """An asset made here."""

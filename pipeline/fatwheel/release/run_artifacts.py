@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fatwheel.digests import Digest, file_digest, stream_digest
 from fatwheel.records.build import BuildRecord
-from fatwheel.records.files import BUILD, METADATA, SMOKE
+from fatwheel.records.files import BUILD, MAX_RECORD_BYTES, METADATA, SMOKE
 from fatwheel.records.release import AssetRecord
 from fatwheel.records.smoke import SmokeRecord
 from fatwheel.release.asset_selection import file_job, limit_of
@@ -30,9 +30,6 @@ from fatwheel.stores.store_errors import StoreFailure
 
 SMALL = 8 << 20
 """Bytes. Artifacts up to this size are looked through for records before the first wheel is taken."""
-
-LARGEST_RECORD = 64 << 20
-"""Bytes. What is called a record and is larger is none."""
 
 Settled = dict[str, BuildRecord | SmokeRecord]
 Divert = Callable[[Sequence[Path], Sequence[AssetRecord]], list[AssetRecord]]
@@ -108,7 +105,7 @@ class ArtifactContext:
         """Whether a file is a record; then it is kept in mind."""
         if isinstance(file, Path) or not file.name.endswith((BUILD, SMOKE)):
             return False
-        if file.size > LARGEST_RECORD:
+        if file.size > MAX_RECORD_BYTES:
             self.notes.append(f"{file.name}: {file.size:,} bytes are no record")
             return True
         model = BuildRecord if file.name.endswith(BUILD) else SmokeRecord

@@ -158,15 +158,12 @@ def _dispatch(wheel: SizedWheel, rules: Sequence[Rule], capability: Capability) 
     return without_code, None
 
 
-_SUFFIX_RANK = {"": 0, "f": 1, "a": 2}
-
-
 def _best_target(module: Module, capability: Capability, release: str) -> Target | None:
     """The target whose code the driver loads: exact SASS first, then the closest of the same major, then PTX."""
     found: list[tuple[tuple[int, int, int], Target]] = []
     for target, code in module.targets.items():
         if code.sass and loads(target, capability, release):
-            found.append(((2, target.minor, _SUFFIX_RANK[target.suffix]), target))
+            found.append(((2, target.minor, target.specificity), target))
         elif code.ptx and jits(_virtual(target), capability, release):
             found.append(((1, target.major, target.minor), target))
     return max(found)[1] if found else None

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from fatwheel.records.build import BuildRecord
-from fatwheel.records.files import MANIFEST
+from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.report.snapshots import SizedWheel, Snapshot, is_wheel, kind_of, series_of
@@ -21,7 +21,6 @@ from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from fatwheel.stores.retry import Retrier, RetryPolicy
 
-MAX_MANIFEST_BYTES = 64 << 20
 MAX_RELEASES = 90
 """Three months of nightlies; older ones are not representative of the current growth."""
 
@@ -113,7 +112,7 @@ def _build(described: ManifestAsset | None) -> BuildRecord | None:
 def _read_manifest(
     store: ReadableStore, release: RemoteRelease, asset: RemoteAsset, ask: _RetryingReader, notes: list[str]
 ) -> Manifest:
-    if asset.size <= MAX_MANIFEST_BYTES:
+    if asset.size <= MAX_RECORD_BYTES:
         try:
             return Manifest.model_validate_json(ask(lambda: b"".join(store.read(asset))))
         except ValidationError:

@@ -9,7 +9,7 @@ from itertools import combinations
 from fatwheel.records.report import Suggestion, TargetSize
 from fatwheel.report.breakdown import WheelBreakdown
 from fatwheel.report.snapshots import SizedWheel
-from fatwheel.targets import Capability, Target, covers, dotted
+from fatwheel.targets import USUAL_FAMILIES, Capability, Target, covers, dotted
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,7 @@ class Group:
         return [target for target in targets if target in native or target in self.base] if native else []
 
 
-GROUPS: Mapping[str, Group] = {"sm9x": Group((7, 8, 9)), "sm10x": Group((10, 11)), "sm12x": Group((12,))}
-"""The families of FlashInfer's proposal, for wheels without declared families."""
+_USUAL_GROUPS = {name: Group(majors) for name, majors in USUAL_FAMILIES.items()}
 _MAX_DROPPED = 3  # targets at once; beyond that, splitting is the better choice
 _MAX_DROPS = 4  # alternatives listed
 
@@ -49,7 +48,7 @@ def suggest(
     targets = wheel.targets or ()
     found += _suggest_drops(wheel, label, limit, breakdown, target_sizes)
     if breakdown and len(targets) > 1:
-        found += _suggest_splits(label, limit, targets, breakdown, families or GROUPS)
+        found += _suggest_splits(label, limit, targets, breakdown, families or _USUAL_GROUPS)
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fatwheel.declaration.model import Package
 from fatwheel.errors import UsageError
-from fatwheel.plan.requirements import filled
+from fatwheel.plan.requirements import fill_requirements
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Capability
 from fatwheel.wheels.formats.wheel_name import WheelName
@@ -63,7 +63,7 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
         toolkit=stamp.toolkit if stamp else cell.toolkit if cell else None,
         placeholder=bool(stamp and stamp.placeholder),
         command=tuple(smoke.command) if smoke else (),
-        requires=tuple(filled(smoke.requires, cell) if cell else smoke.requires) if smoke else (),
+        requires=tuple(fill_requirements(smoke.requires, cell) if cell else smoke.requires) if smoke else (),
         env=dict(smoke.env) if smoke else {},
         provided=tuple(package.provided) if package else (),
         cell=cell,

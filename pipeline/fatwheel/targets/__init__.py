@@ -5,15 +5,19 @@ machine code (SASS), PTX, or both. Everything that asks "does it fit?" asks `run
 """
 
 from fatwheel.targets.compatibility import covers, family_members, jits, loads, nearest, runs
+from fatwheel.targets.families import USUAL_FAMILIES
 from fatwheel.targets.parsing import parse_target, parse_targets
 from fatwheel.targets.rendering import SPELLINGS, dotted, render
-from fatwheel.targets.table import Toolkit, toolkit, toolkits
+from fatwheel.targets.table import COMPRESSED_CODE_DRIVER, MINIMUM_DRIVERS, Toolkit, toolkit, toolkits
 from fatwheel.targets.target import KNOWN_CAPABILITIES, TEGRA, Capability, Kind, Suffix, Target
 
 __all__ = [
+    "COMPRESSED_CODE_DRIVER",
     "KNOWN_CAPABILITIES",
+    "MINIMUM_DRIVERS",
     "SPELLINGS",
     "TEGRA",
+    "USUAL_FAMILIES",
     "Capability",
     "Kind",
     "Suffix",

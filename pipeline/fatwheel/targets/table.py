@@ -15,6 +15,11 @@ from fatwheel.targets.target import Target
 # Release -> {"ptxas": its version, "targets": undotted, ascending}. `fatwheel toolkits --ptxas PATH` makes a row.
 DATA = Path(__file__).resolve().parent.parent / "data" / "toolkits.json"
 _NOTE = "//"
+_COMPRESS_MODE_SINCE = (12, 8)  # measured: the first nvcc with --compress-mode
+MINIMUM_DRIVERS: dict[int, str] = {12: "525", 13: "580"}
+"""The oldest driver branch for each CUDA major, whatever the minor version, according to NVIDIA's release notes."""
+COMPRESSED_CODE_DRIVER = "550.54.14"
+"""The first driver that loads machine code that nvcc 12 compressed with zstd. All drivers for CUDA 13 do."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,11 @@ class Toolkit:
         """(major, minor)."""
         major, minor = self.release.split(".")
         return int(major), int(minor)
+
+    @property
+    def has_compress_mode(self) -> bool:
+        """Whether its nvcc has ``--compress-mode``."""
+        return self.version >= _COMPRESS_MODE_SINCE
 
     @property
     def undotted(self) -> str:

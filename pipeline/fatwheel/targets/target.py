@@ -79,7 +79,7 @@ class Target:
 
     @property
     def _order(self) -> tuple[int, int, int, int]:
-        return (self.major, self.minor, _SUFFIX_ORDER[self.suffix], _KIND_ORDER[self.kind])
+        return (self.major, self.minor, self.specificity, _KIND_ORDER[self.kind])
 
     @property
     def capability(self) -> Capability:
@@ -90,6 +90,11 @@ class Target:
     def undotted(self) -> str:
         """``90a``, as in ``sm_90a``."""
         return f"{self.major}{self.minor}{self.suffix}"
+
+    @property
+    def specificity(self) -> int:
+        """How narrow the suffix is: 0 for a plain target, 1 for ``f``, 2 for ``a``."""
+        return _SUFFIX_ORDER[self.suffix]
 
     @property
     def has_sass(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from fatwheel.errors import Diagnostic
-from fatwheel.plan import channels, make_plan
+from fatwheel.plan import make_plan
 from fatwheel.plan.plan_validation import MATRIX_JOBS
 from fatwheel.records.plan import Cell
 from fatwheel.stores.github.tokens import token_variable
@@ -29,32 +29,32 @@ def check_declaration(context: WorkflowContext) -> Iterator[Diagnostic]:
     """Find errors in matrix.yaml that matter only for workflows: job limits, runners, tokens, artifact names."""
     declaration = context.declaration
     source, document = declaration.source, declaration.document
-    for name in channels(declaration):
+    for name in declaration.channels:
         cells = make_plan(declaration, name).cells
         if len(cells) > MATRIX_JOBS:
             what = f"channel '{name}' has {len(cells)} cells, but GitHub allows at most {MATRIX_JOBS} jobs in a matrix"
-            yield source.problem(("channels", name, "select"), what, "select fewer cells, or split the set")
+            yield source.diagnostic(("channels", name, "select"), what, "select fewer cells, or split the set")
         for arch in sorted({cell.arch or "" for cell in cells if cell.arch and not cell.runner}):
             what = f"no runner for {arch}, but channel '{name}' has cells for it"
             help = f"add {arch}: ubuntu-24.04-arm, or the label of your own runner"
-            yield source.problem(("runners", "build"), what, help)
+            yield source.diagnostic(("runners", "build"), what, help)
         yield from _check_artifact_names(context, cells)
-    for name, channel in channels(declaration).items():
+    for name, channel in declaration.channels.items():
         repository = channel.repository
         if repository and context.home and repository != context.home and not context.token(repository):
             what = f"{repository} is not {context.home} and requires its own token"
             help = f"add secrets: {{{repository}: NAME_OF_A_SECRET}}"
-            yield source.problem(("channels", name, "repository"), what, help)
+            yield source.diagnostic(("channels", name, "repository"), what, help)
     host = document.workflows.index
     if host and host.repository and host.repository != context.home and not context.token(host.repository):
         what = f"pushing the index to {host.repository} requires its own token"
-        yield source.problem(("workflows", "index", "repository"), what, f"add secrets: {{{host.repository}: NAME}}")
+        yield source.diagnostic(("workflows", "index", "repository"), what, f"add secrets: {{{host.repository}: NAME}}")
     variables = Counter(token_variable(key) for key in document.secrets if "/" in key)
     for key in document.secrets:
         if "/" in key and variables[token_variable(key)] > 1:
             what = f"{key} and another repository would use the same variable {token_variable(key)}"
             help = "use one token for both under one name, or rename a repository"
-            yield source.problem(("secrets", key), what, help, key=True)
+            yield source.diagnostic(("secrets", key), what, help, key=True)
 
 
 def _check_artifact_names(context: WorkflowContext, cells: list[Cell]) -> Iterator[Diagnostic]:
@@ -63,7 +63,7 @@ def _check_artifact_names(context: WorkflowContext, cells: list[Cell]) -> Iterat
     for name, count in names.items():
         if count > 1:
             what = f"several workflow artifacts would be named {name}"
-            yield context.declaration.source.problem(("packages",), what, "set `id` of a package")
+            yield context.declaration.source.diagnostic(("packages",), what, "set `id` of a package")
 
 
 def check_workflow(context: WorkflowContext, name: str, text: str) -> Iterator[str]:

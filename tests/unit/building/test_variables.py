@@ -11,7 +11,7 @@ from fatwheel.building.variables import command_fields, compression_flag, enviro
 from fatwheel.declaration import parse
 from fatwheel.declaration.templates import COMMAND_FIELDS
 from fatwheel.errors import BuildError, UsageError
-from fatwheel.plan import cell, make_plan
+from fatwheel.plan import find_cell, make_plan
 from fatwheel.records.build import Parallelism
 
 TEXT = """
@@ -52,7 +52,7 @@ def fields(declaration, wanted, modules=None, launcher=""):
 
 
 def variables(declaration, environ, toolchain=TOOLS, stand_ins=None, launcher=""):
-    wanted = cell(declaration, "cu130-x86_64-sm9x")
+    wanted = find_cell(declaration, "cu130-x86_64-sm9x")
     values = fields(declaration, wanted, launcher=launcher)
     return environment_variables(
         declaration, wanted, declaration.packages[0], values, environ=environ, toolchain=toolchain,
@@ -66,14 +66,14 @@ def variables(declaration, environ, toolchain=TOOLS, stand_ins=None, launcher=""
 )
 def test_targets_are_written_as_the_package_wants_them(spelling, targets):
     declaration = declared(spelling)
-    values = fields(declaration, cell(declaration, "cu130-x86_64-sm9x"))
+    values = fields(declaration, find_cell(declaration, "cu130-x86_64-sm9x"))
     assert values["targets"] == targets
     assert (values["covers"], values["full_version"], values["dev"]) == ("8.0 8.6 8.9 9.0", "0.6.13+cu130.sm9x", "")
 
 
 def test_what_check_allows_in_a_build_command_is_what_builds_give():
     declaration = declared()
-    assert fields(declaration, cell(declaration, "cu130-x86_64-sm9x")).keys() == COMMAND_FIELDS
+    assert fields(declaration, find_cell(declaration, "cu130-x86_64-sm9x")).keys() == COMMAND_FIELDS
 
 
 def test_a_nightly_has_its_day():
@@ -112,7 +112,7 @@ def test_the_compression_mode_is_added_to_nvccs_own_flags():
 
 def test_a_toolkit_before_12_8_knows_no_compression_mode():
     declaration = declared()
-    old = cell(declaration, "cu130-x86_64-sm9x").model_copy(update={"toolkit": "12.6"})
+    old = find_cell(declaration, "cu130-x86_64-sm9x").model_copy(update={"toolkit": "12.6"})
     with pytest.raises(BuildError, match=r"nvcc 12\.6 does not know --compress-mode=size") as caught:
         compression_flag(declaration, old)
     assert (caught.value.exit_code, caught.value.where) == (4, "cu130-x86_64-sm9x")
@@ -121,7 +121,7 @@ def test_a_toolkit_before_12_8_knows_no_compression_mode():
 
 def test_a_slice_fills_its_place_in_the_command():
     declaration = declared()
-    package, wanted = declaration.packages[0], cell(declaration, "cu130-x86_64-sm9x")
+    package, wanted = declaration.packages[0], find_cell(declaration, "cu130-x86_64-sm9x")
     values = fields(declaration, wanted, ["a", "b"])
     assert filled_command(package, values, ["a", "b"]) == ["/env/bin/python", "b.py", "/o", "a,b", "{}"]
     assert filled_command(package, fields(declaration, wanted), None)[3] == ""

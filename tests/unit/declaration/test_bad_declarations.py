@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fatwheel.declaration import load, parse
-from fatwheel.declaration.load import examine
+from fatwheel.declaration.load import read_text
 from fatwheel.errors import DeclarationError, UsageError
-from fatwheel.plan import every_problem, make_plan
+from fatwheel.plan import find_all_errors, make_plan
 from tests.golden import FOLDER
 from tests.unit.declaration.bad_declarations import BAD, GOOD, broken
 
@@ -19,7 +19,7 @@ FILE = FOLDER / "bad_declarations.txt"
 def answer(text: str, folder: Path) -> str:
     """What `fatwheel check` says of a declaration: all problems, with the file called matrix.yaml."""
     path = folder / "matrix.yaml"
-    found = every_problem(examine(text, path))
+    found = find_all_errors(read_text(text, path))
     error = DeclarationError(tuple(found)) if found else None
     return str(error or "nothing is wrong").replace(str(path), "matrix.yaml") + "\n"
 
@@ -60,7 +60,7 @@ def test_a_token_in_the_place_of_a_name_is_never_repeated(answers, tmp_path):
     assert "ghp_" not in answers["secret-with-its-value"]
     with pytest.raises(DeclarationError) as caught:
         parse(broken("secret-with-its-value"), tmp_path / "matrix.yaml")
-    assert all("ghp_" not in f"{p.what}{p.text}{p.help}" for p in caught.value.problems)
+    assert all("ghp_" not in f"{p.what}{p.text}{p.help}" for p in caught.value.errors)
 
 
 def test_the_mistakes_of_plans_are_said_beside_those_of_form(tmp_path):

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from fatwheel.__main__ import run
 from fatwheel.declaration import load
 from fatwheel.declaration.schema import schema, schema_text
-from fatwheel.plan import make_plan, problems
+from fatwheel.plan import find_errors, make_plan
 from fatwheel.targets import toolkit
 from tests.unit.declaration.bad_declarations import GOOD, broken
 from tests.unit.plan.matrices import EXAMPLES, ROOT
@@ -113,7 +113,7 @@ def test_init_writes_a_declaration_that_holds(layout, spelling, tmp_path):
     arguments = ["--yes", "--name", "My.Lib", "--cuda", "12.6", "--cuda", "13.4", "--layout", layout]
     assert run(["init", *arguments, "--spelling", spelling]) == 0
     declaration = load(tmp_path / "matrix.yaml")
-    assert not problems(declaration)
+    assert not find_errors(declaration)
     assert declaration.packages[0].import_name == "My_Lib"
     assert {cell.cuda for cell in make_plan(declaration).cells} == {"cu126", "cu134"}
     assert declaration.path.read_text().count("#") > 10

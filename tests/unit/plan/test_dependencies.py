@@ -6,7 +6,7 @@ from packaging.requirements import Requirement
 from fatwheel.declaration import parse
 from fatwheel.errors import DeclarationError
 from fatwheel.plan import make_plan
-from fatwheel.plan.requirements import filled
+from fatwheel.plan.requirements import fill_requirements
 from tests.unit.plan.matrices import ONE, one
 
 SET = """\
@@ -156,4 +156,9 @@ def test_requirements_of_builds_follow_the_axes(tmp_path):
     cell = make_plan(one(tmp_path)).cells[0]
     cell = cell.model_copy(update={"axes": {"torch": "2.14", "python": "3.12"}})
     wishes = ["torch=={torch}.*", "cuda-toolkit=={toolkit}.*", "x-cu{cuda_major}", "y; python_version == '{python}'"]
-    assert filled(wishes, cell) == ["torch==2.14.*", "cuda-toolkit==13.0.*", "x-cu13", "y; python_version == '3.12'"]
+    assert fill_requirements(wishes, cell) == [
+        "torch==2.14.*",
+        "cuda-toolkit==13.0.*",
+        "x-cu13",
+        "y; python_version == '3.12'",
+    ]

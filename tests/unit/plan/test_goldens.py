@@ -9,14 +9,14 @@ import pytest
 
 from fatwheel.console.plan_tables import show_plan
 from fatwheel.declaration import load
-from fatwheel.plan import channels, make_plan
+from fatwheel.plan import make_plan
 from fatwheel.targets import Capability, jits, loads
 from tests.golden import same_as_golden
 from tests.unit.plan.matrices import EXAMPLES
 
 DAY = dt.date(2026, 12, 1)
 DEVICES = ["7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "10.7", "11.0", "12.0", "12.1"]
-CASES = [(name, channel) for name, path in EXAMPLES.items() for channel in channels(load(path))]
+CASES = [(name, channel) for name, path in EXAMPLES.items() for channel in load(path).channels]
 
 
 @pytest.mark.parametrize(("name", "channel"), CASES, ids=lambda value: value)

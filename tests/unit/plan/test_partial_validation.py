@@ -5,8 +5,8 @@ import copy
 import pytest
 import yaml
 
-from fatwheel.declaration.load import examine
-from fatwheel.plan import every_problem
+from fatwheel.declaration.load import read_text
+from fatwheel.plan import find_all_errors
 from tests.unit.declaration.bad_declarations import GOOD
 from tests.unit.plan.matrices import EXAMPLES
 
@@ -31,7 +31,7 @@ TAG, LABEL, SHARED = (
 
 
 def told(text, tmp_path):
-    return [problem.what for problem in every_problem(examine(text, tmp_path / "matrix.yaml"))]
+    return [problem.what for problem in find_all_errors(read_text(text, tmp_path / "matrix.yaml"))]
 
 
 def heard(what, found):
@@ -97,6 +97,6 @@ def test_a_value_of_the_wrong_sort_brings_no_false_mistakes_with_it(text):
         for key in path[:-1]:
             holder = holder[key]
         holder[path[-1]] = {"x": [1]}
-        reading = examine(yaml.safe_dump(broken, sort_keys=False), EXAMPLES["torch"])
-        assert reading.problems
-        assert every_problem(reading) == list(reading.problems), path
+        reading = read_text(yaml.safe_dump(broken, sort_keys=False), EXAMPLES["torch"])
+        assert reading.errors
+        assert find_all_errors(reading) == list(reading.errors), path

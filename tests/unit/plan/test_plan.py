@@ -7,8 +7,8 @@ import pytest
 
 from fatwheel.declaration import load, parse
 from fatwheel.errors import DeclarationError, UsageError
-from fatwheel.plan import cell, make_plan, warnings
-from fatwheel.plan.resume import missing
+from fatwheel.plan import find_cell, find_warnings, make_plan
+from fatwheel.plan.resume import keep_missing
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord, ReleaseJournal, ReleaseRecord
@@ -112,7 +112,7 @@ def test_unknown_channels_globs_and_cells_are_usage_errors_with_near_misses(tmp_
     with pytest.raises(UsageError, match="did you mean cu130-x86_64-sm9x"):
         make_plan(declaration, only="cu130-x86_64-sm9")
     with pytest.raises(UsageError, match="did you mean cu130-x86_64-sm12x"):
-        cell(declaration, "cu130-x86_64-sm12")
+        find_cell(declaration, "cu130-x86_64-sm12")
 
 
 def test_a_plan_is_read_back_as_it_was_written(tmp_path):
@@ -139,7 +139,7 @@ def test_a_resumed_plan_holds_exactly_what_is_not_live(tmp_path):
     declaration = one(tmp_path)
     plan = make_plan(declaration)
     _record(plan, live=set(ids(plan)) - {"cu130-aarch64-sm9x"}).write(tmp_path / "record.json")
-    rest = missing(declaration, plan, tmp_path / "record.json")
+    rest = keep_missing(declaration, plan, tmp_path / "record.json")
     assert ids(rest) == ["cu130-aarch64-sm9x"]
     assert [p.cells for p in rest.packages] == [1]
     assert [(row.family, row.arch) for row in rest.not_proven] == [("sm9x", "aarch64")]
@@ -150,7 +150,7 @@ def test_a_wheel_that_the_record_does_not_know_is_missing(tmp_path):
     declaration = one(tmp_path)
     plan = make_plan(declaration)
     ReleaseRecord(tag=plan.tag, store="dir:x", published=False, assets=[]).write(tmp_path / "record.json")
-    assert ids(missing(declaration, plan, tmp_path / "record.json")) == ids(plan)
+    assert ids(keep_missing(declaration, plan, tmp_path / "record.json")) == ids(plan)
 
 
 def test_the_manifest_of_a_release_serves_as_well(tmp_path):
@@ -158,7 +158,7 @@ def test_the_manifest_of_a_release_serves_as_well(tmp_path):
     plan = make_plan(declaration)
     held = ManifestAsset(name=plan.cells[0].wheel, size=1, sha256="0" * 64)
     Manifest(tag=plan.tag, assets=[held]).write(tmp_path / "manifest.json")
-    assert ids(missing(declaration, plan, tmp_path / "manifest.json")) == ids(plan)[1:]
+    assert ids(keep_missing(declaration, plan, tmp_path / "manifest.json")) == ids(plan)[1:]
 
 
 def test_what_only_looks_like_a_record_is_refused(tmp_path):
@@ -170,7 +170,7 @@ def test_what_only_looks_like_a_record_is_refused(tmp_path):
     (tmp_path / "record.json").write_text(json.dumps(record))
     for name in ("plan.json", "record.json"):
         with pytest.raises(UsageError, match="not a ReleaseRecord: store"):
-            missing(declaration, plan, tmp_path / name)
+            keep_missing(declaration, plan, tmp_path / name)
 
 
 def test_the_journal_of_a_killed_run_serves_as_well(tmp_path):
@@ -178,7 +178,7 @@ def test_the_journal_of_a_killed_run_serves_as_well(tmp_path):
     plan = make_plan(declaration)
     assets = [AssetRecord(name=plan.cells[0].wheel, outcome="uploaded")]
     ReleaseJournal(store="dir:x", tag=plan.tag, files=[], assets=assets).write(tmp_path / "record.json")
-    assert ids(missing(declaration, plan, tmp_path / "record.json")) == ids(plan)[1:]
+    assert ids(keep_missing(declaration, plan, tmp_path / "record.json")) == ids(plan)[1:]
 
 
 def test_a_record_of_another_tag_or_of_nothing_is_refused(tmp_path):
@@ -186,10 +186,10 @@ def test_a_record_of_another_tag_or_of_nothing_is_refused(tmp_path):
     plan = make_plan(declaration)
     ReleaseRecord(tag="v0.9", store="dir:x", published=True, assets=[]).write(tmp_path / "record.json")
     with pytest.raises(UsageError, match=r"the record is of the tag v0\.9, and the plan of v1\.0"):
-        missing(declaration, plan, tmp_path / "record.json")
+        keep_missing(declaration, plan, tmp_path / "record.json")
     (tmp_path / "record.json").write_text("{}")
     with pytest.raises(UsageError, match="not a ReleaseRecord"):
-        missing(declaration, plan, tmp_path / "record.json")
+        keep_missing(declaration, plan, tmp_path / "record.json")
 
 
 # -- notes --------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ FAT = ONE.format(version="1.0", layout="fat", x86_64='"8.0"', aarch64='"8.0"')
 
 
 def notes(declaration):
-    return [f"{p.line}: {p.what}" for p in warnings(declaration)]
+    return [f"{p.line}: {p.what}" for p in find_warnings(declaration)]
 
 
 def test_it_is_said_what_a_plain_install_takes(tmp_path):
@@ -234,7 +234,7 @@ def test_compression_on_cuda_12_and_partial_immutable_releases_are_noted(tmp_pat
     source += "channels: {release: {immutable: true, completeness: partial}}\n"
     found = notes(parse(source, tmp_path / "matrix.yaml"))
     assert found == [
-        "11: cu129: compressed machine code of CUDA 12 needs a driver of 550.54.14 or later, else 525 is enough",
+        "11: cu129: compressed machine code of CUDA 12 requires driver 550.54.14 or later; otherwise 525 is enough",
         "17: release: a partial release of an immutable repository stays partial; nothing can be added later",
     ]
 
@@ -242,7 +242,9 @@ def test_compression_on_cuda_12_and_partial_immutable_releases_are_noted(tmp_pat
 def test_labels_by_which_pip_prefers_an_older_axis_are_noted(tmp_path):
     text = EXAMPLES["torch"].read_text().replace('torch: ["2.13", "2.14"]', 'torch: ["2.9", "2.14"]')
     assert not any("prefer" in note for note in notes(parse(text, tmp_path / "matrix.yaml")))
-    found = warnings(parse(text.replace("{cuda}torch{torch}", "{cuda}torch{torch_nodot}"), tmp_path / "matrix.yaml"))
+    found = find_warnings(
+        parse(text.replace("{cuda}torch{torch}", "{cuda}torch{torch_nodot}"), tmp_path / "matrix.yaml")
+    )
     assert [(p.line, p.what, p.help) for p in found if "prefer" in p.what] == [
         (
             15,

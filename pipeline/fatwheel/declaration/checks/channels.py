@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fatwheel.declaration.checks.fields import check_fields
-from fatwheel.declaration.model import Channel, Document
+from fatwheel.declaration.model import Document
 from fatwheel.declaration.source import Path, Source
 from fatwheel.declaration.templates import TAG_FIELDS, fields
 from fatwheel.errors import Diagnostic
@@ -17,41 +17,36 @@ from fatwheel.records.files import SIZE_LIMIT
 _BAD_TAG = re.compile(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-./]|[./]$|/\.|\.lock$|^$")
 
 
-def declared(document: Document) -> list[tuple[str, Channel]]:
-    """The channels that there are, by their names in the file."""
-    channels = document.channels
-    named = [("release", channels.release), ("nightly", channels.nightly), ("pull-request", channels.pull_request)]
-    return [(name, channel) for name, channel in named if channel is not None]
-
-
 def check_channels(document: Document, source: Source) -> Iterator[Diagnostic]:
     """Each channel's tag, and two channels that would write the same files."""
-    for name, channel in declared(document):
+    for name, channel in document.channels.declared.items():
         path: Path = ("channels", name)
         yield from check_fields(source, (*path, "tag"), channel.tag, TAG_FIELDS)
         held = set(fields(channel.tag))
         if held - TAG_FIELDS:
             continue
         if name == "release" and "version" not in held:
-            yield source.problem((*path, "tag"), "every release would have the same tag", "put {version} into it")
+            yield source.diagnostic((*path, "tag"), "every release would have the same tag", "put {version} into it")
         if name == "nightly" and not held & {"version", "date"}:
             what = "every nightly would have the same tag"
-            yield source.problem((*path, "tag"), what, "put {version} or {date} into it")
+            yield source.diagnostic((*path, "tag"), what, "put {version} or {date} into it")
         if _BAD_TAG.search(re.sub(r"\{[a-z]+\}", "1", channel.tag)):
-            yield source.problem((*path, "tag"), f"git takes no tag like '{channel.tag}'", "write it like v{version}")
+            yield source.diagnostic(
+                (*path, "tag"), f"git takes no tag like '{channel.tag}'", "write it like v{version}"
+            )
         if name == "pull-request" and channel.repository:
             what = "wheels of pull requests have the release's file names: published, they would take its place"
-            yield source.problem((*path, "repository"), what, "remove it: they travel as workflow artifacts")
+            yield source.diagnostic((*path, "repository"), what, "remove it: they travel as workflow artifacts")
 
 
 def check_size(document: Document, source: Source) -> Iterator[Diagnostic]:
     """A limit that GitHub does not have, and wheels over it with nowhere to go."""
     size = document.size
     if size.over == "elsewhere" and not size.elsewhere:
-        yield source.problem(("size", "over"), "over: elsewhere needs to know where", "add size.elsewhere: a store")
+        yield source.diagnostic(("size", "over"), "over: elsewhere needs to know where", "add size.elsewhere: a store")
     if size.elsewhere and size.over != "elsewhere":
         what = f"size.elsewhere is not used with over: {size.over}"
-        yield source.problem(("size", "elsewhere"), what, "write over: elsewhere, or remove it")
-    if size.limit > SIZE_LIMIT and any(channel.repository for _, channel in declared(document)):
+        yield source.diagnostic(("size", "elsewhere"), what, "write over: elsewhere, or remove it")
+    if size.limit > SIZE_LIMIT and any(channel.repository for channel in document.channels.declared.values()):
         what = "GitHub takes no asset of 2 GiB or more"
-        yield source.problem(("size", "limit"), what, "write 2 GiB (a wheel must be smaller), or less")
+        yield source.diagnostic(("size", "limit"), what, "write 2 GiB (a wheel must be smaller), or less")

@@ -17,9 +17,9 @@ def check_fields(source: Source, path: Path, template: str, allowed: set[str] | 
     """Unknown names, and braces that are alone."""
     for name in dict.fromkeys(fields(template)):
         if name in ("{", "}"):
-            yield source.problem(path, f"a lone '{name}' in '{template}'", f"write {name * 2} for the brace itself")
+            yield source.diagnostic(path, f"a lone '{name}' in '{template}'", f"write {name * 2} for the brace itself")
         elif name not in allowed:
-            yield source.problem(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)) or _NONE)
+            yield source.diagnostic(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)) or _NONE)
 
 
 def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Diagnostic]:

@@ -13,28 +13,26 @@ from fatwheel.declaration.structure import suggest
 from fatwheel.errors import Diagnostic, UsageError
 from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, parse_target, render, toolkit
 
-_COMPRESS_SINCE = (12, 8)  # nvcc knows --compress-mode from CUDA 12.8
 
-
-def at_target(source: Source, path: Path, target: Target, what: str, help: str | None) -> Diagnostic:
+def target_diagnostic(source: Source, path: Path, target: Target, what: str, help: str | None) -> Diagnostic:
     """A problem at one target of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         try:
             if parse_target(text) == target:
-                return source.problem((*path, *below), what, help, part=part)
+                return source.diagnostic((*path, *below), what, help, part=part)
         except (UsageError, TypeError):
             continue
-    return source.problem(path, what, help)
+    return source.diagnostic(path, what, help)
 
 
-def at_capability(source: Source, path: Path, capability: Capability, what: str, help: str) -> Diagnostic:
+def capability_diagnostic(source: Source, path: Path, capability: Capability, what: str, help: str) -> Diagnostic:
     """A problem at one capability of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         if text == str(capability):
-            return source.problem((*path, *below), what, help, part=part)
-    return source.problem(path, what, help)
+            return source.diagnostic((*path, *below), what, help, part=part)
+    return source.diagnostic(path, what, help)
 
 
 def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
@@ -45,18 +43,18 @@ def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
         for target in targets:
             if not table.compiles(target):
                 near = nearest(target, cuda.toolkit)
-                yield at_target(
+                yield target_diagnostic(
                     source, (*path, "targets", arch), target,
                     f"{label} {arch}: CUDA {cuda.toolkit} cannot compile {target}",
                     f"the nearest that it can is {near}" if near else f"leave {target} out: it has nothing near it",
                 )  # fmt: skip
-    if cuda.compress and cuda.compress != "none" and table.version < _COMPRESS_SINCE:
+    if cuda.compress and cuda.compress != "none" and not table.has_compress_mode:
         what = f"nvcc {cuda.toolkit} does not know --compress-mode"
-        yield source.problem((*path, "compress"), what, "leave it out, or use 12.8 or later")
+        yield source.diagnostic((*path, "compress"), what, "leave it out, or use 12.8 or later")
     for arch in cuda.image:
         if arch not in cuda.targets:
             what = f"{label} has an image for {arch}, but no targets"
-            yield source.problem((*path, "image", arch), what, f"add targets for {arch}, or remove it", key=True)
+            yield source.diagnostic((*path, "image", arch), what, f"add targets for {arch}, or remove it", key=True)
 
 
 def check_labels(document: Document, source: Source) -> Iterator[Diagnostic]:
@@ -67,7 +65,7 @@ def check_labels(document: Document, source: Source) -> Iterator[Diagnostic]:
         )
         if one.toolkit != other.toolkit and older > newer:
             old, new = document.cuda[older].toolkit, document.cuda[newer].toolkit
-            yield source.problem(
+            yield source.diagnostic(
                 ("cuda", older),
                 f"pip and uv prefer +{older} (CUDA {old}) to +{newer} (CUDA {new}): labels compare as text",
                 f"name it cu{old.replace('.', '')}" if re.fullmatch(r"cu[0-9]+", older) else "rename one of them",
@@ -84,21 +82,21 @@ def check_families(document: Document, source: Source) -> Iterator[Diagnostic]:
             path: Path = ("families", name, "majors", place)
             if major in owner:
                 twice = f"twice in {name}" if owner[major] == name else f"in {owner[major]} and in {name}"
-                yield source.problem(path, f"major {major} is {twice}", "keep one")
+                yield source.diagnostic(path, f"major {major} is {twice}", "keep one")
             elif major not in known:
-                yield source.problem(path, f"no GPU has the major {major}", f"majors: {', '.join(map(str, known))}")
+                yield source.diagnostic(path, f"no GPU has the major {major}", f"majors: {', '.join(map(str, known))}")
             owner.setdefault(major, name)
         for target in family.base or ():
             base: Path = ("families", name, "base")
             if target.major in family.majors:
                 what = f"{target} is native to {name}, so not a base"
-                yield at_target(source, base, target, what, "leave it out of base")
+                yield target_diagnostic(source, base, target, what, "leave it out of base")
             for label, cuda in document.cuda.items():
                 native = any(t.major in family.majors for targets in cuda.targets.values() for t in targets)
                 if native and not toolkit(cuda.toolkit).compiles(target):
                     near = nearest(target, cuda.toolkit)
                     what = f"{label}: CUDA {cuda.toolkit} cannot compile the base {target}"
-                    yield at_target(
+                    yield target_diagnostic(
                         source, base, target, what, f"the nearest that it can is {near}" if near else "leave it out"
                     )
 
@@ -115,4 +113,4 @@ def check_runners(document: Document, source: Source) -> Iterator[Diagnostic]:
     for family in document.runners.smoke:
         if family not in names:
             path: Path = ("runners", "smoke", family)
-            yield source.problem(path, f"there is no family '{family}'", suggest(family, names), key=True)
+            yield source.diagnostic(path, f"there is no family '{family}'", suggest(family, names), key=True)
