@@ -115,10 +115,10 @@ def is_given(name: str) -> bool:
 
 def _cell_ids(ctx: click.Context, incomplete: str) -> Iterable[str]:
     from fatwheel.declaration import load
-    from fatwheel.plan import all_cells
+    from fatwheel.plan import iter_cells
 
     path = ctx.params.get("matrix") or Path(os.environ.get("FATWHEEL_MATRIX") or _DEFAULT_MATRIX)
-    return [cell.id for cell in all_cells(load(path)) if cell.id.startswith(incomplete)]
+    return [cell.id for cell in iter_cells(load(path)) if cell.id.startswith(incomplete)]
 
 
 def complete_cells(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -31,7 +31,7 @@ class ErrorRecord(Record):
     @classmethod
     def of(cls, error: PipelineError) -> ErrorRecord:
         """Return the record of an error."""
-        found = error.problems if isinstance(error, DeclarationError) else ()
+        found = error.errors if isinstance(error, DeclarationError) else ()
         return cls(
             kind=re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(error).__name__).lower(),
             message=error.what,
