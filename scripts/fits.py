@@ -1,14 +1,14 @@
-"""Whether this wheel holds code for the GPUs that are here: a module that fatwheel puts into wheels, as ``guard`` says.
+"""Check whether the installed wheel covers the GPUs of this machine; fatwheel adds this module to wheels (``guard``).
 
     from mykernels._fits import fits
 
-    answer = fits()          # answer.ok is True, False, or None where that cannot be known
+    answer = fits()          # answer.ok is True, False, or None if unknown
     if answer.ok is False:
         raise ImportError(answer.why)
 
-Nothing is loaded or asked when it is imported. `fits` asks the driver's management library, which makes no CUDA
-context, so that the process may fork afterwards; what that cannot tell, a process of its own asks CUDA. Standard
-library only, Python 3.9 or later. FATWHEEL_GPU="9.0,12.0" stands for the GPUs, CUDA_VISIBLE_DEVICES is respected.
+Importing the module detects nothing. `fits` queries NVML, which creates no CUDA context, so that the process can still
+fork afterwards; if NVML does not suffice, a child process queries CUDA. The module requires only the standard library
+of Python 3.9 or later. FATWHEEL_GPU="9.0,12.0" overrides GPU detection; CUDA_VISIBLE_DEVICES is respected.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import sys
 from importlib import metadata
 from typing import NamedTuple
 
-DISTRIBUTION = ""  # fatwheel writes the name in
+DISTRIBUTION = ""  # fatwheel fills in the name
 
 
 class Fit(NamedTuple):
-    """The answer. ``ok`` is None where it cannot be known; capabilities are dotted, as 9.0."""
+    """The result. ``ok`` is None if unknown; ``covers`` and ``gpus`` are capabilities; ``why`` is a message."""
 
     ok: bool | None
     covers: tuple[str, ...]
@@ -35,28 +35,28 @@ class Fit(NamedTuple):
 
 
 def fits() -> Fit:
-    """Hold what this wheel covers against every visible GPU."""
-    covers = covered(DISTRIBUTION)
-    gpus = capabilities()
+    """Compare the coverage of this wheel with all visible GPUs."""
+    covers = read_coverage(DISTRIBUTION)
+    gpus = detect_capabilities()
     if covers is None:
-        return Fit(None, (), gpus or (), f"{DISTRIBUTION or 'this file'} says nowhere what GPUs it covers")
+        return Fit(None, (), gpus or (), f"{DISTRIBUTION or 'this module'} does not declare the GPUs it covers")
     if not gpus:
-        why = "no driver answers" if gpus is None else "no GPU is visible"
+        why = "no NVIDIA driver found" if gpus is None else "no GPU is visible"
         return Fit(None, covers, (), f"{DISTRIBUTION} covers {', '.join(covers)}; {why}")
     missing = [one for one in gpus if one not in covers]
     if missing:
-        why = f"{DISTRIBUTION} {version(DISTRIBUTION)} holds no code for compute capability {', '.join(missing)}"
-        return Fit(False, covers, gpus, f"{why}, only for {', '.join(covers)}: install the wheel for this GPU")
+        why = f"{DISTRIBUTION} {version(DISTRIBUTION)} does not cover compute capability {', '.join(missing)}"
+        return Fit(False, covers, gpus, f"{why}, only {', '.join(covers)}; install the wheel for this GPU")
     return Fit(True, covers, gpus, f"{DISTRIBUTION} covers {', '.join(gpus)}")
 
 
 def version(distribution: str) -> str:
-    """The installed version, with its label."""
+    """Return the installed version, with its label."""
     return metadata.version(distribution)
 
 
-def covered(distribution: str) -> tuple[str, ...] | None:
-    """What a wheel covers; of one that holds no code itself, what those of its version cover that it requires."""
+def read_coverage(distribution: str) -> tuple[str, ...] | None:
+    """Return the coverage of a wheel, for a shim that of its installed provider wheels; None if it declares none."""
     try:
         found = metadata.distribution(distribution)
         covers = set(json.loads(found.read_text("fatwheel.json") or "")["covers"])
@@ -65,26 +65,26 @@ def covered(distribution: str) -> tuple[str, ...] | None:
     for text in [] if covers else found.requires or []:
         name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", text)
         if name and f"=={found.version}" in text.replace(" ", ""):
-            covers |= set(covered(name[0]) or ())
-    return tuple(sorted(covers, key=_pair))
+            covers |= set(read_coverage(name[0]) or ())
+    return tuple(sorted(covers, key=_parse_pair))
 
 
-def capabilities() -> tuple[str, ...] | None:
-    """Those of all visible GPUs, ascending, each once; None where nobody can be asked."""
+def detect_capabilities() -> tuple[str, ...] | None:
+    """Return the distinct capabilities of all visible GPUs, ascending; None without a driver."""
     override = os.environ.get("FATWHEEL_GPU")
     if override is not None:
-        return _once(re.findall(r"\d+\.\d", override))
+        return _sort_unique(re.findall(r"\d+\.\d", override))
     try:
-        found = _ask_nvml()
-    except (OSError, AttributeError):  # no such library, or one too old for what is asked
+        found = _query_nvml()
+    except (OSError, AttributeError):  # the library is missing, or too old
         found = None
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if found is not None and (setting is None or len(set(found)) == 1 == len(found)) and setting not in ("", "-1"):
-        return _once(found)
-    return _ask_cuda()
+        return _sort_unique(found)
+    return _query_cuda()
 
 
-def _ask_nvml() -> list[str] | None:
+def _query_nvml() -> list[str] | None:
     nvml = ctypes.CDLL("libnvidia-ml.so.1")
     if nvml.nvmlInit_v2():
         return None
@@ -100,18 +100,18 @@ def _ask_nvml() -> list[str] | None:
     return found
 
 
-def _ask_cuda() -> tuple[str, ...] | None:
-    """Ask in a process of its own: after cuInit this one could not fork any more."""
+def _query_cuda() -> tuple[str, ...] | None:
+    """Query CUDA in a child process: after cuInit, this process could not fork."""
     try:
         answer = subprocess.run(
             [sys.executable, "-I", __file__], capture_output=True, text=True, timeout=60, check=True
         )
-        return _once(answer.stdout.split())
+        return _sort_unique(answer.stdout.split())
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def _devices() -> list[str]:
+def _list_devices() -> list[str]:
     cuda = ctypes.CDLL("libcuda.so.1")
     count, device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     started = cuda.cuInit(0)
@@ -128,13 +128,13 @@ def _devices() -> list[str]:
     return found
 
 
-def _pair(text: str) -> tuple[int, ...]:
+def _parse_pair(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
-def _once(found: list[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(found), key=_pair))
+def _sort_unique(found: list[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(found), key=_parse_pair))
 
 
 if __name__ == "__main__":
-    print(*_devices())
+    print(*_list_devices())

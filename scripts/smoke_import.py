@@ -1,8 +1,9 @@
-"""Import an installed distribution and have the loader resolve its libraries; what was seen goes out as JSON.
+"""Import an installed distribution, resolve its libraries with the dynamic loader, and print the results as JSON.
 
     python -I smoke_import.py DISTRIBUTION MODULE...
 
-Runs in the environment under test: standard library only, Python 3.9 or later. Judging is left to `fatwheel.smoke`.
+The script runs in the environment under test and requires only the standard library of Python 3.9 or later.
+`fatwheel.smoke` evaluates the results.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _COMPLAINT = re.compile(r"^(?:\S+: )?(?:error while loading shared libraries: |/
 _TIMEOUT = 120  # seconds for the loader and one library
 
 
-def imported(name: str) -> dict[str, Any]:
-    """Import one module: its ``__version__`` if that is text, its file, and the last lines of a failure."""
+def import_module(name: str) -> dict[str, Any]:
+    """Import a module; returns its ``__version__`` if it is a string, its file, and the end of any traceback."""
     try:
         module = importlib.import_module(name)
-    except BaseException as error:  # noqa: BLE001  SystemExit at import is a failure too, and is reported
+    except BaseException as error:  # noqa: BLE001  SystemExit on import is reported as a failure too
         lines = traceback.format_exception(type(error), error, error.__traceback__)
         return {"name": name, "error": "".join(lines).strip().splitlines()[-1], "traceback": "".join(lines)[-4000:]}
     version = getattr(module, "__version__", None)
@@ -41,8 +42,8 @@ def imported(name: str) -> dict[str, Any]:
     return {"name": name, "error": None, "version": version if isinstance(version, str) else None, "file": file}
 
 
-def libraries(distribution: metadata.Distribution) -> list[Path]:
-    """The distribution's ELF shared libraries, by what is in the files and not by their names alone."""
+def find_libraries(distribution: metadata.Distribution) -> list[Path]:
+    """Find the ELF shared libraries of a distribution, by name and magic number."""
     found = []
     for entry in distribution.files or []:
         if re.search(r"\.so(\.[0-9.]+)?$", entry.name):
@@ -53,8 +54,8 @@ def libraries(distribution: metadata.Distribution) -> list[Path]:
     return sorted(found)
 
 
-def loader() -> str | None:
-    """The dynamic loader of this very interpreter, as its program header says; else the platform's usual one."""
+def find_loader() -> str | None:
+    """Return the dynamic loader from the program header of this interpreter, or the usual one of the platform."""
     with open(os.path.realpath(sys.executable), "rb") as file:
         header = file.read(64)
         if header[:6] == b"\x7fELF\x02\x01":
@@ -69,8 +70,8 @@ def loader() -> str | None:
     return usual if usual and Path(usual).exists() else None
 
 
-def resolved(program: str, library: Path) -> dict[str, Any]:
-    """What the loader finds for a library and all that it needs; nothing of the library is run."""
+def resolve_library(program: str, library: Path) -> dict[str, Any]:
+    """Resolve a library and its dependencies with the loader, without running any code of the library."""
     env = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}
     command = [program, str(library)]
     answer = subprocess.run(
@@ -85,12 +86,12 @@ def resolved(program: str, library: Path) -> dict[str, Any]:
         elif complaint:
             complaints.append(line.strip())
     if answer.returncode and not needed and not complaints:
-        complaints.append(answer.stderr.strip() or f"the loader ended with status {answer.returncode}")
+        complaints.append(answer.stderr.strip() or f"the loader exited with code {answer.returncode}")
     return {"needed": needed, "complaints": complaints}
 
 
-def loaded_names() -> list[str]:
-    """File names of the libraries that are loaded into this process now."""
+def list_loaded() -> list[str]:
+    """Return the file names of the libraries loaded into this process."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
@@ -99,8 +100,8 @@ def loaded_names() -> list[str]:
     return sorted({Path(line.split(None, 5)[5]).name for line in lines if line.count("/") and ".so" in line})
 
 
-def homes(root: Path, names: set[str]) -> dict[str, str]:
-    """Where in the environment libraries of these names lie, relative to site-packages, for those that do."""
+def locate_libraries(root: Path, names: set[str]) -> dict[str, str]:
+    """Locate libraries by name in the environment; returns folders relative to site-packages."""
     found: dict[str, str] = {}
     for folder, _, files in os.walk(root) if names else ():
         for name in names.intersection(files):
@@ -108,32 +109,32 @@ def homes(root: Path, names: set[str]) -> dict[str, str]:
     return found
 
 
-def look(name: str, modules: list[str]) -> dict[str, Any]:
-    """Everything that `fatwheel.smoke` asks for."""
+def inspect_distribution(name: str, modules: list[str]) -> dict[str, Any]:
+    """Return all data that `fatwheel.smoke` evaluates."""
     distribution = metadata.distribution(name)
-    own = libraries(distribution)
-    program = loader() if own else None
+    own = find_libraries(distribution)
+    program = find_loader() if own else None
     root = Path(str(distribution.locate_file("")))
-    traces = {os.path.relpath(path, root): resolved(program, path) for path in own} if program else {}
+    traces = {os.path.relpath(path, root): resolve_library(program, path) for path in own} if program else {}
     missing = {needed for trace in traces.values() for needed, path in trace["needed"].items() if path is None}
     return {
         "python": platform.python_version(),
         "prefix": os.path.realpath(sys.prefix),
         "version": distribution.version,
-        "modules": [imported(module) for module in modules],
+        "modules": [import_module(module) for module in modules],
         "loader": program,
         "libraries": traces,
-        "homes": homes(root, missing),
+        "homes": locate_libraries(root, missing),
         "unresolved_libraries": 0 if program else len(own),
-        "loaded": loaded_names(),
+        "loaded": list_loaded(),
     }
 
 
 def main() -> None:
-    """Print the report alone on standard output; what modules print on import goes to standard error."""
+    """Print only the report on standard output; output of imported modules goes to standard error."""
     out = os.dup(1)
     os.dup2(2, 1)
-    report = look(sys.argv[1], sys.argv[2:])
+    report = inspect_distribution(sys.argv[1], sys.argv[2:])
     sys.stdout.flush()
     with open(out, "w", encoding="utf-8") as file:
         json.dump(report, file)

@@ -1,10 +1,10 @@
-"""Run a build command with an sccache server of its own: with_cache.py --stats FILE -- COMMAND...
+"""Run a build command with its own sccache server: with_cache.py --stats FILE -- COMMAND...
 
-The server starts before the command and ends after it, and what it counted goes to FILE as JSON. A server that does
-not start, does not answer or dies makes the build slower: the command runs all the same, and its status is this
-script's. Variables that FATWHEEL_CACHE_SECRETS names, separated by commas, are for the server alone.
+The server runs as long as the command, and its statistics are written to FILE as JSON. If the server does not start,
+does not respond or crashes, the command still runs, only slower. The script exits with the exit code of the command.
+Only the server receives the variables that FATWHEEL_CACHE_SECRETS names, separated by commas.
 
-Standard library only, Python 3.9 and later: this runs in build containers.
+The script runs in build containers and requires only the standard library of Python 3.9 or later.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-START = 30  # seconds that the server has to start, with a look at its storage
-ANSWER = 20  # seconds for a question
+START = 30  # seconds for the server to start and to check its storage
+ANSWER = 20  # seconds for sccache to respond
 
 
-def ask(program: str, *arguments: str, timeout: float = ANSWER) -> tuple[bool, str]:
-    """What sccache answers; whether it did well. One that hangs is killed."""
+def call_sccache(program: str, *arguments: str, timeout: float = ANSWER) -> tuple[bool, str]:
+    """Run sccache; returns whether it succeeded, and its output. It is killed after ``timeout`` seconds."""
     try:
         answer = subprocess.run(
             [program, *arguments],
@@ -34,69 +34,69 @@ def ask(program: str, *arguments: str, timeout: float = ANSWER) -> tuple[bool, s
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False, f"it did not answer in {timeout} s"
+        return False, f"sccache did not respond within {timeout:.0f} s"
     except OSError as error:
-        return False, f"it cannot be started: {error.strerror}"
-    said = answer.stdout.decode(errors="replace").strip()
-    return answer.returncode == 0, said or f"it ended with status {answer.returncode}"
+        return False, f"cannot start sccache: {error.strerror}"
+    output = answer.stdout.decode(errors="replace").strip()
+    return answer.returncode == 0, output or f"sccache exited with code {answer.returncode}"
 
 
-def start(program: str) -> str:
-    """Start the server; why it is not there, or nothing."""
-    ask(program, "--stop-server", timeout=5)  # of a build that was killed
-    fine, said = ask(program, "--start-server", timeout=START)
-    if fine:
-        fine, said = ask(program, "--show-stats", "--stats-format=json")
-    return "" if fine else (said.splitlines() or ["it failed"])[-1]
+def start_server(program: str) -> str:
+    """Start the server; returns why it failed, or an empty string."""
+    call_sccache(program, "--stop-server", timeout=5)  # left over from a killed build
+    succeeded, output = call_sccache(program, "--start-server", timeout=START)
+    if succeeded:
+        succeeded, output = call_sccache(program, "--show-stats", "--stats-format=json")
+    return "" if succeeded else (output.splitlines() or ["sccache failed"])[-1]
 
 
-def statistics(program: str, reason: str) -> dict[str, Any]:
-    """What the server counted, and why there is no server, if there is none."""
+def collect_statistics(program: str, reason: str) -> dict[str, Any]:
+    """Return the server's statistics, or the reason why there are none."""
     if not reason:
-        fine, said = ask(program, "--show-stats", "--stats-format=json")
-        if fine:
+        succeeded, output = call_sccache(program, "--show-stats", "--stats-format=json")
+        if succeeded:
             try:
-                return {"reason": "", "sccache": json.loads(said[said.index("{") :])}
+                return {"reason": "", "sccache": json.loads(output[output.index("{") :])}
             except ValueError:
-                said = "it wrote statistics that cannot be read"
-        reason = f"it was gone at the end: {said.splitlines()[-1]}"
+                output = "cannot parse its statistics"
+        reason = f"the sccache server did not survive the build: {output.splitlines()[-1]}"
     return {"reason": reason, "sccache": None}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The status of the command; 128 and the signal's number if one ended it."""
+    """Run the command; returns its exit code, or 128 plus the number of the signal that killed it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--stats", type=Path, required=True)
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
     program = os.environ["FATWHEEL_SCCACHE"]
-    reason = start(program)
+    reason = start_server(program)
     for name in filter(None, os.environ.get("FATWHEEL_CACHE_SECRETS", "").split(",")):
         os.environ.pop(name, None)
     if reason:
-        print(f"warning: compiling without the cache: {reason}", flush=True)
+        print(f"warning: compiling without a cache: {reason}", flush=True)
         os.environ["FATWHEEL_SCCACHE"] = ""
     try:
         try:
             process = subprocess.Popen(options.command)
         except OSError as error:
-            print(f"'{options.command[0]}' cannot be started: {error.strerror}", flush=True)
+            print(f"error: cannot start '{options.command[0]}': {error.strerror}", flush=True)
             return 127
-        told = []
+        received = []
 
-        def pass_on(number: int, _frame: object) -> None:
-            told.append(number)
+        def forward_signal(number: int, _frame: object) -> None:
+            received.append(number)
             process.send_signal(number)
 
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, pass_on)
-        status = process.wait()
-        if not told:
-            options.stats.write_text(json.dumps(statistics(program, reason)), encoding="utf-8")
+            signal.signal(number, forward_signal)
+        code = process.wait()
+        if not received:
+            options.stats.write_text(json.dumps(collect_statistics(program, reason)), encoding="utf-8")
     finally:
         if not reason:
-            ask(program, "--stop-server", timeout=5)
-    return status if status >= 0 else 128 - status
+            call_sccache(program, "--stop-server", timeout=5)
+    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":

@@ -133,11 +133,6 @@ NOT_YET: tuple[str, ...] = (
     "pipeline/fatwheel/wheels/reading",
     "pipeline/fatwheel/wheels/verify.py",
     "pipeline/fatwheel/workflows",
-    "scripts/build_flashinfer.py",
-    "scripts/fits.py",
-    "scripts/smoke_gpu.py",
-    "scripts/smoke_import.py",
-    "scripts/with_cache.py",
 )
 
 SCANNED = (

@@ -51,7 +51,7 @@ def choose(modules, declared, patterns=(), not_chosen=()):
 @pytest.fixture
 def named(monkeypatch):
     """The names that the child process would find."""
-    monkeypatch.setattr(tool, "names_of", lambda modules, _: [[m.plain_name] for m in modules])
+    monkeypatch.setattr(tool, "list_names", lambda modules, _: [[m.plain_name] for m in modules])
 
 
 @pytest.mark.usefixtures("named")
@@ -64,7 +64,7 @@ def test_modules_without_a_target_are_left_out_with_their_reasons():
         "fp4": spec("fp4", "-gencode=arch=compute_120f,code=sm_120f"),
     }
     _, selection, patterns, declared = choose(modules, "8.0 12.0f", not_chosen=["mla"])
-    specs, left_out = tool.chosen_specs(selection, patterns, declared)
+    specs, left_out = tool.choose_specs(selection, patterns, declared)
     assert [s.name for s in specs] == ["page", "fp4"]
     assert left_out == {
         "mla": "FlashInfer selects it for 10.0, 10.3 only, and this wheel is for 8.0 12.0f",
@@ -80,7 +80,7 @@ def test_a_module_that_has_two_forms_is_left_out_only_if_both_are():
         spec("tgv", "-gencode=arch=compute_100f,code=sm_100f"),
     ]
     deferred, selection, patterns, declared = choose({"a": forms[0], "b": forms[1]}, "8.0 10.0a")
-    assert tool.chosen_specs(selection, patterns, declared) == ([forms[0]], {})
+    assert tool.choose_specs(selection, patterns, declared) == ([forms[0]], {})
     assert len(deferred) == 2
 
 
@@ -88,31 +88,31 @@ def test_a_module_that_has_two_forms_is_left_out_only_if_both_are():
 def test_a_slice_holds_what_is_named_and_globs_count():
     modules = {name: spec(name) for name in ("page", "rope", "xqa_1", "xqa_2")}
     _, selection, patterns, declared = choose(modules, "9.0a", ["rope", "xqa_*"])
-    assert [s.name for s in tool.chosen_specs(selection, patterns, declared)[0]] == ["rope", "xqa_1", "xqa_2"]
+    assert [s.name for s in tool.choose_specs(selection, patterns, declared)[0]] == ["rope", "xqa_1", "xqa_2"]
 
 
 @pytest.mark.usefixtures("named")
 def test_an_unknown_module_lists_those_that_are_known():
     _, selection, patterns, declared = choose({"page": spec("page"), "rope": spec("rope")}, "9.0a", ["pagee", "rope"])
-    with pytest.raises(tool.Failed) as caught:
-        tool.chosen_specs(selection, patterns, declared)
+    with pytest.raises(tool.BuildFailure) as caught:
+        tool.choose_specs(selection, patterns, declared)
     lines = str(caught.value).splitlines()
     assert lines == [
-        "FlashInfer has these 2 modules:", "  page", "  rope", "there is no module 'pagee'; did you mean page?",
+        "FlashInfer has these 2 modules:", "  page", "  rope", "unknown module 'pagee'; did you mean page?",
     ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("named")
 def test_a_module_that_cannot_be_prepared_ends_the_build():
     _, selection, patterns, declared = choose({"moe": AssertionError("Failed to get checksums.txt")}, "10.0a")
-    with pytest.raises(tool.Failed, match="cannot prepare moe: AssertionError: Failed to get checksums"):
-        tool.chosen_specs(selection, patterns, declared)
+    with pytest.raises(tool.BuildFailure, match="cannot prepare moe: AssertionError: Failed to get checksums"):
+        tool.choose_specs(selection, patterns, declared)
 
 
 def test_targets_are_read_from_a_modules_own_flags():
     flags = [f"-gencode=arch=compute_{t},code=sm_{t}" for t in ("100a", "80", "121f")]
-    assert tool.targets_of(spec("x", *flags)) == ["8.0", "10.0a", "12.1f"]
-    assert tool.targets_of(spec("x", "-O3")) == []
+    assert tool.read_targets(spec("x", *flags)) == ["8.0", "10.0a", "12.1f"]
+    assert tool.read_targets(spec("x", "-O3")) == []
     assert not tool.has_device_code(spec("spdlog", sources=["log.cc"]))
 
 
@@ -128,8 +128,8 @@ ninja: build stopped: subcommand failed.
 """
 
 
-def test_ninjas_steps_are_told_shortly_and_a_failure_in_the_compilers_words(capsys):
-    failed, words = tool.watched(NINJA.splitlines(keepends=True), Path("/w"))
+def test_ninja_steps_are_shortened_and_compiler_output_is_collected(capsys):
+    failed, words = tool.follow_ninja(NINJA.splitlines(keepends=True), Path("/w"))
     assert failed == ["/w/norm/b.cuda.o"]
     assert words == [
         "/src/norm.cuh:25:10: fatal error: cublasLt.h: No such file or directory",
@@ -144,7 +144,7 @@ def test_compiler_time_is_summed_by_module(tmp_path):
     steps = [(0, 1500, f"{tmp_path}/page/a.o"), (100, 400, f"{tmp_path}/page/page.so"), (0, 20, "rope/r.o")]
     log = "# ninja log v7\n" + "".join(f"{start}\t{end}\t9\t{output}\tx\n" for start, end, output in steps)
     (tmp_path / ".ninja_log").write_text(log)
-    assert tool.seconds_of(tmp_path) == {"page": 1.8, "rope": 0.02}
+    assert tool.read_seconds(tmp_path) == {"page": 1.8, "rope": 0.02}
 
 
 def test_the_tree_is_what_flashinfer_looks_for(tmp_path):
@@ -166,8 +166,8 @@ def test_a_configuration_that_is_not_known_is_said():
         raise AssertionError
 
     aot = SimpleNamespace(get_default_config=lambda: {"f16_dtype": []}, gen_all_modules=gen_all_modules)
-    with pytest.raises(tool.Failed, match="settings that this script does not know: add_novelties"):
-        tool.select(aot, {})
+    with pytest.raises(tool.BuildFailure, match="requires unknown settings: add_novelties"):
+        tool.list_calls(aot, {})
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -185,9 +185,9 @@ def test_names_are_found_in_a_child_that_leaves_no_trace(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "flashinfer", SimpleNamespace(compilation_context=context))
     monkeypatch.setitem(sys.modules, "flashinfer.compilation_context", context)
     modules = [tool.Deferred(gen_moe_module, (), {}), tool.Deferred(gen_page_module, (), {})]
-    assert tool.names_of(modules, []) == [["moe"], ["page"]]
+    assert tool.list_names(modules, []) == [["moe"], ["page"]]
     assert json.loads(called.read_text()) == [""]
-    assert tool.names_of(modules, ["page"]) == [[], ["page"]]
+    assert tool.list_names(modules, ["page"]) == [[], ["page"]]
     assert context.CompilationContext.get_nvcc_flags_list is None
 
 
@@ -198,7 +198,7 @@ def test_a_list_of_targets_that_flashinfer_would_misread_is_refused(listed, tmp_
         command, env={"FLASHINFER_CUDA_ARCH_LIST": listed}, capture_output=True, text=True, check=False
     )
     assert answer.returncode == 1
-    assert "write it like '8.0 9.0a 12.0f', with single spaces" in answer.stderr
+    assert "help: use a form such as '8.0 9.0a 12.0f'" in answer.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -207,7 +207,7 @@ def test_a_python_without_flashinfer_is_said(tmp_path):
     environ = {"FLASHINFER_CUDA_ARCH_LIST": "9.0a"}
     answer = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert answer.returncode == 1
-    assert "error: FlashInfer cannot be imported: No module named 'flashinfer'" in answer.stderr
+    assert "error: cannot import FlashInfer: No module named 'flashinfer'" in answer.stderr
 
 
 def test_a_call_that_makes_several_modules_is_taken_apart(monkeypatch):
@@ -216,11 +216,11 @@ def test_a_call_that_makes_several_modules_is_taken_apart(monkeypatch):
 
     both = tool.Deferred(gen_both_modules, (), {})
     assert [*both] == [both]  # FlashInfer extends its list with it
-    monkeypatch.setattr(tool, "names_of", lambda *_: [["one", "two"]])
+    monkeypatch.setattr(tool, "list_names", lambda *_: [["one", "two"]])
     selection = tool.Selection([both], {both.name}, {})
-    assert [s.name for s in tool.chosen_specs(selection, [], ["9.0a"])[0]] == ["one", "two"]
-    assert [s.name for s in tool.chosen_specs(selection, ["two"], ["9.0a"])[0]] == ["two"]
-    specs, left_out = tool.chosen_specs(selection, [], ["8.0"])
+    assert [s.name for s in tool.choose_specs(selection, [], ["9.0a"])[0]] == ["one", "two"]
+    assert [s.name for s in tool.choose_specs(selection, ["two"], ["9.0a"])[0]] == ["two"]
+    specs, left_out = tool.choose_specs(selection, [], ["8.0"])
     assert ([s.name for s in specs], list(left_out)) == (["one"], ["two"])
 
 

@@ -81,18 +81,18 @@ def site(tmp_path):
     [
         ("9.0", True, "demo-kernels covers 9.0"),
         ("8.6, 9.0", True, "demo-kernels covers 8.6, 9.0"),
-        ("12.0", False, "demo-kernels 1.0+cu130.sm9x holds no code for compute capability 12.0, only for 8.0, 8.6"),
-        ("9.0,12.1", False, "no code for compute capability 12.1"),
+        ("12.0", False, "demo-kernels 1.0+cu130.sm9x does not cover compute capability 12.0, only 8.0, 8.6"),
+        ("9.0,12.1", False, "does not cover compute capability 12.1"),
         ("", None, "no GPU is visible"),
     ],
 )
-def test_a_wheel_tells_whether_it_fits_the_gpus(site, gpus, ok, said):
+def test_a_wheel_reports_whether_it_covers_the_gpus(site, gpus, ok, said):
     answer = ask(site, gpus)
     assert answer["ok"] is ok
     assert said in answer["why"]
 
 
-def test_where_nobody_can_be_asked_the_answer_is_that_it_is_not_known(site):
+def test_without_a_driver_the_answer_is_unknown(site):
     answer = ask(site, None, CUDA_VISIBLE_DEVICES="")
     assert answer["ok"] is None
     assert answer["gpus"] == []
@@ -157,4 +157,4 @@ def test_a_wheel_without_a_stamp_does_not_know(tmp_path):
     (site / "demo" / "_fits.py").write_text(text.replace('DISTRIBUTION = ""', 'DISTRIBUTION = "demo-kernels"'))
     answer = ask(site, "9.0")
     assert answer["ok"] is None
-    assert "says nowhere what GPUs it covers" in answer["why"]
+    assert "does not declare the GPUs it covers" in answer["why"]
