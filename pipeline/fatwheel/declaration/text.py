@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import yaml
+from yaml.composer import ComposerError
 
 from fatwheel.errors import Diagnostic
 
@@ -42,15 +43,21 @@ def compose(text: str, file: str) -> tuple[yaml.Node | None, Diagnostic | None]:
 def _said(error: yaml.MarkedYAMLError, text: str) -> tuple[str, str | None, str | None]:
     """What is wrong, the offending text and the help, from what the loader says."""
     what, context, mark = error.problem or error.context or "", error.context_mark, error.problem_mark
-    if "another document" in what:
+    if isinstance(error, ComposerError) and not _at(text, mark).startswith(("*", "&")):
         return "a second document begins here", "---", "keep one document in a file"
     before = text.splitlines()[mark.line][: mark.column + 1] if mark and mark.line < len(text.splitlines()) else ""
     if "\t" in before and not before.strip():
         return f"not YAML: {what}", "\t", "indent with spaces, not with tabs"
-    if "undefined alias" in what:
+    if isinstance(error, ComposerError) and _at(text, mark).startswith("*"):
         return "an alias of nothing", None, "name it with & where it is first written, above this"
     since = f" {error.context} from line {context.line + 1} on" if error.context and context else ""
     return f"not YAML: {what}{since}", None, None
+
+
+def _at(text: str, mark: yaml.Mark | None) -> str:
+    """The rest of the line at a mark; empty without one."""
+    lines = text.splitlines()
+    return lines[mark.line][mark.column :] if mark and mark.line < len(lines) else ""
 
 
 def position_of(text: str, offset: int) -> tuple[int, int]:

@@ -200,15 +200,17 @@ def _install(cell: Cell, folder: Path) -> str | None:
     python = interpreter(user)
     command = [
         str(python), "-I", str(script("install_wheel.py")), f"{cell.package}=={cell.version}",
-        "--index-url", str(folder / "index"), "--python", str(python),
+        "--index-url", str(folder / "index"), "--python", str(python), "--json",
     ]  # fmt: skip
     command += ["--cuda-version", cell.cuda] if cell.cuda else []
     command += ["--sm-family", cell.family] if cell.family else []
     clean = clean_python(os.environ)
     answer = run(command, env=clean, timeout=_SECONDS)
     if answer.status != 0:
-        said = answer.errors.strip().splitlines() or [f"the installer {answer.ended}"]
-        return next((line for line in said if line.startswith("error:")), said[-1])
+        try:
+            return str(json.loads(answer.output)["error"])
+        except (ValueError, KeyError):  # the installer itself crashed
+            return answer.errors.strip().splitlines()[-1] if answer.errors.strip() else f"the installer {answer.ended}"
     asked = f"import importlib.metadata as m; print(m.version({cell.package!r}))"
     got = run([str(python), "-I", "-c", asked], env=clean, timeout=_SECONDS).output.strip()
     return None if got == cell.full_version else f"{got or 'nothing'} was installed, not {cell.full_version}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fatwheel import __version__
+from fatwheel.certificates import is_untrusted_certificate
 from fatwheel.stores.body import CHUNK, Body
 from fatwheel.stores.clock import Clock
 from fatwheel.stores.github.hosts import is_loopback, trusted
@@ -175,7 +176,7 @@ class Requests:
         cause = error.__cause__ or error
         if isinstance(cause, StoreFailure):
             return cause
-        if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+        if is_untrusted_certificate(cause):
             help = "if the server has a certificate of its own, set SSL_CERT_FILE"
             return StoreFailure(_transport(cause), FailureKind.RELEASE, where=self._host, help=help)
         nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))

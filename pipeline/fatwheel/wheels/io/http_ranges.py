@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from fatwheel import __version__
+from fatwheel.certificates import is_untrusted_certificate
 from fatwheel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Requests:
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host that no name can be
             raise self.failure(f"no URL ({error})", "look at the URL") from None
         except httpx.TransportError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            if is_untrusted_certificate(error):
                 help = "if the server has a certificate of its own, set SSL_CERT_FILE"
                 raise self.failure(f"its certificate is not trusted ({error})", help) from None
             raise _TransientError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from None
