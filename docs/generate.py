@@ -10,7 +10,7 @@ import pkgutil
 import re
 import types
 import typing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 import fatwheel.records
 from fatwheel import errors
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.console.summaries import GROUPS, LESS_USED, SUMMARIES
 from fatwheel.declaration.schema import schema as json_schema
 from fatwheel.records.base import Record
 from fatwheel.targets import KNOWN_CAPABILITIES, SPELLINGS, covers, parse_targets, render, toolkits
@@ -34,8 +34,20 @@ _SCHEMA = """\
 """
 _COMMANDS = """\
 This page shows the output of `fatwheel COMMAND --help`. Commands print results to standard output, and progress and
-errors to standard error. With `--json`, the output is one JSON document, described in [Records](records.md). All
-commands use the same [exit codes](exit-codes.md).
+errors to standard error. All commands use the same [exit codes](exit-codes.md).
+"""
+_JSON = """\
+With `--json`, a command prints exactly one JSON document on standard output: one of the [records](records.md), or an
+array of them if you pass several wheels or cells. If a command fails before it has a result, the document is
+`{"error": ...}` with an [ErrorRecord](records.md#errorrecord); the exit code is the same as without `--json`.
+"""
+_COMPLETION = """\
+Commands, options, cell IDs and channels can be completed in bash, zsh and fish. For bash, add this line to `~/.bashrc`
+(for the others, replace `bash_source` with `zsh_source` or `fish_source`):
+
+```text
+eval "$(_FATWHEEL_COMPLETE=bash_source fatwheel)"
+```
 """
 _RECORDS = """\
 The JSON files that stages exchange, and the output of `--json`. Later versions may add fields; ignore fields that
@@ -58,6 +70,7 @@ _FILES = {
     "Verification": "`fatwheel verify --json`",
     "Index": "`index.json`, at the root of an index",
     "IndexReport": "`fatwheel index --json`",
+    "ErrorRecord": '`--json` of a failed command, as `{"error": ...}`',
     "Report": "`fatwheel report --json`, and `report.json` beside the HTML report",
     "Rehearsal": "`fatwheel rehearse --json`",
 }
@@ -200,12 +213,19 @@ def commands_page() -> str:
     parts = [
         "# Commands\n",
         _COMMANDS,
-        table(["command", "purpose"], [(f"[`{verb}`](#{verb})", summary) for verb, summary in SUMMARIES.items()]),
+        *(_group(title, commands) for title, commands in {**GROUPS, "Less used": LESS_USED}.items()),
+        f"## JSON output\n\n{_JSON}",
+        f"## Shell completion\n\n{_COMPLETION}",
     ]
     for verb, summary in SUMMARIES.items():
         command: click.Command = importlib.import_module(f"fatwheel.commands.{verb}").command
         parts.append(_command(verb, summary, command))
     return "\n".join(parts)
+
+
+def _group(title: str, commands: Mapping[str, str]) -> str:
+    rows = [(f"[`{name}`](#{name})", summary) for name, summary in commands.items()]
+    return f"**{title}**\n\n{table(['command', 'purpose'], rows)}"
 
 
 def _command(verb: str, summary: str, command: click.Command) -> str:
@@ -256,9 +276,10 @@ def records_page() -> str:
         _RECORDS,
     ]
     for model in found:
-        where = f" {_FILES[model.__name__]}." if model.__name__ in _FILES else ""
         parts.append(f"## {model.__name__}\n")
-        parts.append(f"{_sentence(inspect.getdoc(model) or '')}{where}\n")
+        parts.append(f"{_sentence(inspect.getdoc(model) or '')}\n")
+        if model.__name__ in _FILES:
+            parts.append(f"Where: {_FILES[model.__name__]}.\n")
         parts.append(_fields(model) if issubclass(model, BaseModel) else _plain_fields(model))
     return "\n".join(parts)
 
@@ -324,7 +345,6 @@ def exit_codes_page() -> str:
     ]
     rows = [("0", "", "Success.")]
     rows += [(str(one.exit_code), _code(one.__name__), _sentence(inspect.getdoc(one) or "")) for one in kinds]
-    rows.append(("130", "", "Interrupted. Finished work is kept, and no partial files are left."))
     rows.sort(key=lambda row: int(row[0]))
     return "\n".join(
         [
