@@ -329,7 +329,9 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"object of {_type(arguments[1])}"
     if isinstance(annotation, type) and (issubclass(annotation, Record) or dataclasses.is_dataclass(annotation)):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        if annotation.__module__.startswith(f"{fatwheel.records.__name__}."):
+            return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        return annotation.__name__.lower()  # a target or capability, as text
     return {str: "string", int: "integer", float: "number", bool: "boolean"}.get(annotation, "string")
 
 

@@ -62,5 +62,8 @@ def test_the_reference_lists_every_command_key_record_and_exit_code(
     assert "## `packages[].build`" in written["matrix.md"]
     assert "| `dispatch` | a list of: a mapping, below |" in written["matrix.md"]
     assert "## BuildRecord" in written["records.md"]
+    for text in written.values():
+        anchors = {re.sub(r"[^\w-]", "", heading.lower()) for heading in re.findall(r"(?m)^#+ (.+)$", text)}
+        assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
     assert "| 6 | `ReleaseIncomplete` |" in written["exit-codes.md"]
     assert "| 12.0f | 12.0 12.1 |" in written["targets.md"]
