@@ -1,8 +1,10 @@
-"""The nox sessions, from the plan: one for each cell and one for each verb. A noxfile gets them by `register(...)`."""
+"""Nox sessions: one for each cell of the plan and one for each usual command, added to a noxfile by `register`."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import inspect
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +25,12 @@ __all__ = ["cells", "fatwheel", "register", "session_id", "session_ids"]
 
 
 def _tags(cell: Cell) -> list[str]:
-    named = [f"{name}{value.replace('.', '')}" for name, value in cell.axes.items()]
-    return [tag for tag in (cell.cuda, cell.arch, cell.family, *named) if tag]
+    axes = [f"{name}{value.replace('.', '')}" for name, value in cell.axes.items()]
+    return [tag for tag in (cell.cuda, cell.arch, cell.family, *axes) if tag]
 
 
 def cells(matrix: Path) -> list[Cell]:
-    """The cells of every channel, each once, those of the first channels first."""
+    """Return the cells of all channels without duplicates, in the order of the channels."""
     return list(iter_cells(load(matrix)))
 
 
@@ -41,11 +43,10 @@ def fatwheel(session: nox.Session, *arguments: str, matrix: Path | None = None) 
 
 
 def register(matrix: str | Path = "matrix.yaml", *, rehearse: str | Path | None = None) -> None:
-    """Define the sessions of a declaration in the noxfile that calls this.
+    """Define sessions in the calling noxfile: ``build(...)`` for every cell, and one for each usual command.
 
-    ``build(...)`` for every cell; and one for each of the usual commands, with the command's own arguments after
-    ``--``. ``rehearse`` names another declaration for the session of that name. The environment variable
-    FATWHEEL_MATRIX takes the place of ``matrix``.
+    Arguments after ``--`` go to the command. ``rehearse`` is the matrix.yaml of the session of that name, if it
+    differs. The environment variable FATWHEEL_MATRIX overrides ``matrix``.
     """
     path = Path(os.environ.get("FATWHEEL_MATRIX") or matrix)
     _register_build(path)
@@ -55,7 +56,7 @@ def register(matrix: str | Path = "matrix.yaml", *, rehearse: str | Path | None 
     _register_report(path)
 
 
-# What is written after `nox -s VERB --`; the verb's own summary stands before it.
+# Usual arguments of each command, shown by `nox -l` after its summary.
 _USUAL: dict[str, str] = {
     "check": "",
     "plan": "",
@@ -74,12 +75,12 @@ _USUAL: dict[str, str] = {
 
 def _verb(verb: str, matrix: Path) -> Callable[[nox.Session], None]:
     def run(session: nox.Session) -> None:
-        # Verbs that read no declaration do not look at the variable.
+        # Commands that do not read matrix.yaml ignore FATWHEEL_MATRIX.
         fatwheel(session, verb, *session.posargs, matrix=matrix)
 
-    usual, summary = _USUAL[verb], SUMMARIES[verb]
+    arguments, summary = _USUAL[verb], SUMMARIES[verb]
     run.__name__ = verb
-    run.__doc__ = f"{summary.removesuffix('.')}: nox -s {verb} -- {usual}" if usual else summary
+    run.__doc__ = f"{summary.removesuffix('.')}: nox -s {verb} -- {arguments}" if arguments else summary
     return run
 
 
@@ -93,10 +94,10 @@ def _register_build(matrix: Path) -> None:
     def build(session: nox.Session, cell: str) -> None:
         fatwheel(session, "build", cell, *session.posargs, matrix=matrix)
 
-    build.__doc__ = "Build one cell into a wheel; what follows -- goes to `fatwheel build`."
+    build.__doc__ = "Build the wheel of one cell. Arguments after -- go to `fatwheel build`."
     named = zip(found, session_ids(found), strict=True)
     parametrized = nox.parametrize("cell", [nox.param(c.id, id=text, tags=_tags(c)) for c, text in named])(build)
-    # nox -j builds cells side by side, where nox can; a cell that fails does not stop the next.
+    # Newer versions of nox build cells in parallel with -j; a failed cell does not stop the others.
     able = "allow_parallel" in inspect.signature(nox.session).parameters
     more: dict[str, Any] = {"allow_parallel": True} if able else {}
     nox.session(name="build", venv_backend="none", default=False, **more)(parametrized)
@@ -109,20 +110,31 @@ def _register_report(matrix: Path) -> None:
             arguments += ["--matrix", str(matrix)]
         if not {"--output", "-o", "--json"} & set(arguments):
             arguments += ["-o", "report"]
-        root = Path(__file__).resolve().parents[2]
-        checkout = (root / "pyproject.toml").is_file()
-        session.install(f"{root}[report]" if checkout else f"fatwheel[report]=={__version__}")
+        session.install(_requirement("report"))
         session.run("fatwheel", "report", *arguments)
 
-    report.__doc__ = "Sizes against the limit, with a page: nox -s report -- --store STORE -o DIR"
+    report.__doc__ = "Report wheel sizes, with an HTML report: nox -s report -- --store STORE -o DIR"
     nox.session(name="report", default=False)(report)
 
 
+def _requirement(extra: str) -> str:
+    """Return the requirement that installs this fatwheel with an extra, from wherever it was installed."""
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").is_file():  # a checkout
+        return f"{root}[{extra}]"
+    origin = json.loads(importlib.metadata.distribution("fatwheel").read_text("direct_url.json") or "{}")  # PEP 610
+    if not origin:
+        return f"fatwheel[{extra}]=={__version__}"
+    vcs = origin.get("vcs_info")
+    url = f"{vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else origin["url"]
+    return f"fatwheel[{extra}] @ {url}"
+
+
 def _register_broken(matrix: Path, message: str) -> None:
-    """Keep the other sessions usable where the declaration is not: `check` says what is wrong with it."""
+    """Keep the other sessions usable if matrix.yaml is invalid: `nox -s check` shows the errors."""
 
     def build(session: nox.Session) -> None:
         session.error(message)
 
-    build.__doc__ = f"No cells: {matrix} has mistakes; `nox -s check` shows them."
+    build.__doc__ = f"No cells: {matrix} has errors; `nox -s check` shows them."
     nox.session(name="build", venv_backend="none", default=False)(build)

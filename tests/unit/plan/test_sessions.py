@@ -1,12 +1,14 @@
 """nox sessions follow the plan: one for each cell of any channel, each with a name of its own."""
 
 import importlib
+import importlib.metadata
 from pathlib import Path
 from types import SimpleNamespace
 
 import nox
 import pytest
 
+from fatwheel import __version__, sessions
 from fatwheel.sessions import cells, register, session_id, session_ids
 from tests.unit.plan.matrices import EXAMPLES
 
@@ -68,3 +70,25 @@ def test_a_session_holds_to_the_declaration_that_is_registered(monkeypatch, verb
 def test_the_rehearsal_has_its_own_declaration_and_a_given_one_comes_first(monkeypatch):
     assert calls(monkeypatch, "rehearse")[1]["FATWHEEL_MATRIX"] == "small.yaml"
     assert "FATWHEEL_MATRIX" not in calls(monkeypatch, "plan", "--matrix", "third.yaml")[1]
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "requirement"),
+    [
+        (None, f"fatwheel[report]=={__version__}"),
+        ('{"url": "file:///w/fatwheel.whl", "archive_info": {}}', "fatwheel[report] @ file:///w/fatwheel.whl"),
+        (
+            '{"url": "https://example.org/f", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "fatwheel[report] @ git+https://example.org/f@abc",
+        ),
+    ],
+)
+def test_the_report_session_installs_the_fatwheel_that_runs_it(direct_url, requirement, tmp_path, monkeypatch):
+    class Distribution:
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return direct_url
+
+    monkeypatch.setattr(sessions, "__file__", str(tmp_path / "site-packages/fatwheel/sessions.py"))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution())
+    assert sessions._requirement("report") == requirement
