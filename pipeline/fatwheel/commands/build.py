@@ -105,7 +105,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     declaration = load(matrix)
     wanted = build_cells.cells_named(declaration, cell, channel, date)
     every = wanted if fake_size else build_cells.cells_named(declaration, ["*"], channel, date)
-    groups = [[one] for one in wanted] if fake_size else list(fat_build.groups(declaration, wanted, every))
+    groups = [[one] for one in wanted] if fake_size else list(fat_build.group_cells(declaration, wanted, every))
     if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
         found = build_cells.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, echo_progress)
@@ -125,7 +125,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             groups,
             wanted,
             build,
-            lambda all_, mine: fat_build.divided(declaration, all_, mine, output, build),
+            lambda all_, mine: fat_build.build_and_split(declaration, all_, mine, output, build),
             echo_progress,
         )
     if beside == 1:

@@ -31,11 +31,11 @@ def command(wheel: str, as_json: bool) -> None:
 def _at_url(url: str) -> Inventory:
     """Read by range requests; how much came is said on standard error, also when it was in vain."""
     from fatwheel.wheels.io.http_file import RemoteFile
-    from fatwheel.wheels.reading.inventory import of_source
+    from fatwheel.wheels.reading.inventory import inventory_of_source
 
     with RemoteFile(url) as file:
         try:
-            return of_source(file, file.name, in_order=True)
+            return inventory_of_source(file, file.name, in_order=True)
         finally:
             requests = f"{file.requests} request{'s' if file.requests != 1 else ''}"
             echo_progress(f"fetched {size(file.fetched)} of {size(file.size)} in {requests}")

@@ -51,7 +51,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     changes.
     """
     from fatwheel.errors import PipelineError
-    from fatwheel.pipelines.repack import build_record, settle
+    from fatwheel.pipelines.repack import build_record, update_records
     from fatwheel.processes import terminable
     from fatwheel.wheels.making.repack import Changes, repack
 
@@ -65,7 +65,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
             with terminable():
                 built = build_record(one)
                 record = repack(one, output, changes, level=chosen, large=large)
-                settle(built, output / record.wheel, record)
+                update_records(built, output / record.wheel, record)
         except PipelineError as error:
             failed.append(error)
             continue

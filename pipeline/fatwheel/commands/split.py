@@ -31,16 +31,16 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """Ends with 2 for a wheel that the declaration does not know, 5 for one that cannot be split safely."""
     from fatwheel.declaration import load
     from fatwheel.pipelines.repack import build_record
-    from fatwheel.pipelines.split import cells_of, part_of, part_record
+    from fatwheel.pipelines.split import find_cells, make_spec, part_record
     from fatwheel.processes import terminable
     from fatwheel.records.split import SplitRecord
     from fatwheel.wheels.making.split import split
 
     declaration = load(matrix)
-    package, cells = cells_of(declaration, wheel, by)
+    package, cells = find_cells(declaration, wheel, by)
     built = build_record(wheel)
     by_id = {cell.id: cell for cell in cells}
-    parts = [part_of(cell, package, wheel, built) for cell in cells]
+    parts = [make_spec(cell, package, wheel, built) for cell in cells]
     done: list[SplitPart] = []
     with terminable():
         for part in split(wheel, parts, output, empty=package.empty_modules, only=only):

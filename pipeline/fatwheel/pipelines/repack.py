@@ -1,4 +1,4 @@
-"""Composing a repack: what becomes of the records that lie beside a wheel."""
+"""Repack a wheel together with the records beside it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from fatwheel.records.repack import RepackRecord
 
 
 def build_record(wheel: Path) -> BuildRecord | None:
-    """The record beside a wheel, if there is one. Raises `UsageError` if it cannot be read, or is of other bytes."""
+    """The build record beside a wheel, if any. Raises `UsageError` if it is invalid, or of a different file."""
     record = beside(wheel, BUILD)
     if not (record.exists() and wheel.is_file()):
         return None
     found = BuildRecord.read(record)
     if found.sha256 != file_digest(wheel):
         raise UsageError(
-            "it is not the wheel that its build record describes",
+            "the wheel differs from its build record",
             where=str(wheel),
-            help=f"build or fetch it again, or take {record.name} away",
+            help=f"build or download it again, or delete {record.name}",
         )
     return found
 
 
-def settle(built: BuildRecord | None, made: Path, done: RepackRecord) -> None:
-    """Write the record of the repacked wheel, if it had one and is still its cell's; forget a smoke test of others.
+def update_records(built: BuildRecord | None, made: Path, done: RepackRecord) -> None:
+    """Write the build record of a repacked wheel, and delete the smoke record of a different file.
 
-    Under another version it is no cell's.
+    A wheel with another version belongs to no cell, so it gets no build record.
     """
     forget_smoke(made, done.sha256)
     if built and made.name == done.from_wheel:
-        left = without(built, libraries(done.excluded), "left out when it was repacked")
+        kept = without(built, libraries(done.excluded), "excluded by repack")
         own = {"wheel": done.wheel, "bytes": done.bytes, "sha256": done.sha256}
-        left.model_copy(update=own).write(beside(made, BUILD))
+        kept.model_copy(update=own).write(beside(made, BUILD))

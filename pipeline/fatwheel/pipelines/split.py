@@ -1,4 +1,4 @@
-"""Composing a split: the cells that a fat wheel holds, and what their wheels say of themselves."""
+"""Split a fat wheel by the cells in matrix.yaml, and write the build records of the parts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.read_embedded import read_embedded
 
 
-def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:
-    """The package and the cells that a fat wheel holds; for one that is split already, its own cell.
+def find_cells(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Package, list[Cell]]:
+    """The package of a fat wheel, and the cells to split it into; for a part of a fat wheel, its own cell.
 
-    Raises `UsageError` where the declaration has no such package, version, CUDA label or CPU architecture.
+    ``by`` is "family" or "target"; None follows the layout of the package. Raises `UsageError` if matrix.yaml has no
+    such package, version, CUDA label or CPU architecture.
     """
     name = WheelName.parse(wheel.name)
     package = declaration.package(str(name.distribution))
     layout: Literal["family", "provider"] = "provider" if by == "target" else "family"
     if by is None and package.layout == "provider":
         layout = "provider"
-    cells = _cells(_laid_out(declaration, package, layout), package)
+    cells = _plan_cells(_with_layout(declaration, package, layout), package)
     own = [cell for cell in cells if cell.wheel == wheel.name]
     if own:
         return package, own
@@ -47,20 +48,20 @@ def cells_of(declaration: Declaration, wheel: Path, by: str | None) -> tuple[Pac
     if not found:
         known = sorted({f"{cell.version}+{cell.cuda} {cell.arch}" for cell in cells if not cell.shim})
         raise UsageError(
-            f"{declaration.path.name} has no cells of {name.version.public} for CUDA '{label}' on "
+            f"no cells in {declaration.path.name} for version {name.version.public}, CUDA label '{label}' and "
             f"{' '.join(sorted(arches)) or 'any CPU'}",
             where=wheel.name,
-            help=f"it has {', '.join(known)}; the wheel's local version begins with the CUDA label",
+            help=f"it has {', '.join(known)}; the local version of the wheel must start with the CUDA label",
         )
     return package, found
 
 
-def _laid_out(declaration: Declaration, package: Package, layout: str) -> Declaration:
+def _with_layout(declaration: Declaration, package: Package, layout: str) -> Declaration:
     changed = [p.model_copy(update={"layout": layout}) if p is package else p for p in declaration.packages]
     return dataclasses.replace(declaration, document=declaration.document.model_copy(update={"packages": changed}))
 
 
-def _cells(declaration: Declaration, package: Package) -> list[Cell]:
+def _plan_cells(declaration: Declaration, package: Package) -> list[Cell]:
     found: dict[str, Cell] = {}
     for channel in declaration.channels:
         for cell in make_plan(declaration, channel).cells:
@@ -69,9 +70,10 @@ def _cells(declaration: Declaration, package: Package) -> list[Cell]:
     return list(found.values())
 
 
-def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> PartSpec:
-    """What the wheel of a cell is to hold and say; commit and slice are the fat wheel's."""
-    fat = _stamp(wheel)
+def make_spec(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> PartSpec:
+    """The part for a cell; commit and modules come from the build record or embedded metadata of the fat wheel."""
+    with Archive.open(wheel) as archive:
+        fat = read_embedded(archive, invalid="ignore")
     commit = built.commit if built else fat.commit if fat else None
     modules = built.slice if built else fat.slice if fat else None
     return PartSpec(
@@ -82,17 +84,12 @@ def part_of(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None
     )
 
 
-def _stamp(wheel: Path) -> EmbeddedMetadata | None:
-    with Archive.open(wheel) as archive:
-        return read_embedded(archive, invalid="ignore")
-
-
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:
-    """The build record of one part: the fat build's, with this wheel's cell, bytes and modules."""
-    mine = set(cell.targets)
-    held = without(built, part.dropped, "its device code is for other families")
+    """The build record of a part: that of the fat wheel, with the cell, size, digest and modules of the part."""
+    targets = set(cell.targets)
+    kept = without(built, part.dropped, "its device code is for other families")
     modules = [
-        module.model_copy(update={"targets": [target for target in module.targets if target in mine]})
-        for module in held.modules
+        module.model_copy(update={"targets": [target for target in module.targets if target in targets]})
+        for module in kept.modules
     ]
-    return with_digest(wheel, held.model_copy(update={"cell": cell, "modules": modules}))
+    return with_digest(wheel, kept.model_copy(update={"cell": cell, "modules": modules}))

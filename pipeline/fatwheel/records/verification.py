@@ -10,7 +10,7 @@ Severity = Literal["error", "warning"]
 
 FindingKind = Literal[
     # The archive
-    "archive-unreadable",  # no zip, cut short, or made to mislead
+    "archive-unreadable",  # not a zip file, truncated, or made to mislead
     "member-unreadable",  # its bytes do not unpack to what is declared; a zip bomb
     "member-duplicate",  # two members of one name
     "member-case",  # two names that are one where case does not count

@@ -1,4 +1,4 @@
-"""Verification: whether a wheel is sound, and whether it is what was expected; all findings at once."""
+"""Verify a wheel: is it valid, and does it match what is expected? All findings at once."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ CHECKS: tuple[Check, ...] = (
 
 
 def verify(path: Path, expected: Expected | None = None) -> Verification:
-    """Everything that is wrong with a wheel. Reads each member once, in flat memory but for the largest library.
+    """Run all checks on a wheel. Reads each member once; memory is bounded by the largest library.
 
-    Raises `UsageError` only when the file cannot be opened; an unreadable archive is a finding.
+    Raises `UsageError` only if the file cannot be opened; an unreadable archive is a finding.
     """
-    wanted = expected or Expected()
+    expected = expected or Expected()
     with open_file(path) as file:
         source = FileSource(file)
-        found = list(check_name(path.name, wanted))
+        found = list(check_name(path.name, expected))
         placeholder = False
         try:
             archive = Archive(source, path.name)
         except Malformed as problem:
-            found.append(error("archive-unreadable", problem.what, problem.help or "build or fetch it again"))
+            found.append(error("archive-unreadable", problem.what, problem.help or "build or download it again"))
         else:
             contents = examine(archive, archive.by_name.values(), digests=True)
-            wheel = inspect_wheel(archive, _name(path.name), contents, wanted)
+            wheel = inspect_wheel(archive, _parse_name(path.name), contents, expected)
             placeholder = wheel.placeholder
             for check in CHECKS:
                 found += check(wheel)
-        found += _digest(source, wanted)
+        found += _check_digest(source, expected)
         return Verification(
             wheel=path.name,
             bytes=source.size,
@@ -64,16 +64,16 @@ def verify(path: Path, expected: Expected | None = None) -> Verification:
         )
 
 
-def _name(text: str) -> WheelName | None:
+def _parse_name(text: str) -> WheelName | None:
     try:
         return WheelName.parse(text)
     except UsageError:
         return None
 
 
-def _digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
+def _check_digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
     if expected.sha256:
         found = stream_digest(blocks(source))
         if found != expected.sha256:
-            what = f"its sha256 is {found}, its build record says {expected.sha256}"
-            yield error("digest", what, "build it again; nothing may change a wheel after its build")
+            what = f"the SHA-256 digest is {found}, but in the build record it is {expected.sha256}"
+            yield error("digest", what, "build it again; do not change a wheel after its build")

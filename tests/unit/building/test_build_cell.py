@@ -228,7 +228,7 @@ def test_a_stamp_file_that_the_build_does_not_leave(tmp_path, cache):
 def test_a_wheel_that_does_not_match_its_cell_is_not_left_under_its_name(tmp_path, cache):
     error = failing(tmp_path, cache, STALE, VerificationError, stamp="demo/about.txt")
     assert error.exit_code == 5
-    assert "1 finding\n  stamp-stale: demo/about.txt: neither a version nor a list of targets" in error.what
+    assert "1 finding\n  stamp-stale: demo/about.txt: it contains neither a version nor a list of targets" in error.what
     kept = Path(str(error.help).rpartition(" ")[2])
     assert kept == cache / "failed" / f"rejected-{WHEEL}"
     assert zipfile.is_zipfile(kept)
@@ -400,7 +400,7 @@ def test_what_pack_leaves_out_must_be_there_and_a_slice_need_not_hold_it(tmp_pat
 def test_what_cannot_be_billed_is_said_with_its_cell(tmp_path, cache):
     broken = """(place / "broken.so").write_bytes(b"\\x7fELF")
 """
-    with pytest.raises(BuildError, match=r"^demo: demo/broken\.so: an ELF file cut short within its header"):
+    with pytest.raises(BuildError, match=r"^demo: demo/broken\.so: truncated ELF header"):
         build(tmp_path, cache, GOOD_TREE + broken, pack="sbom: true")
 
 

@@ -97,5 +97,5 @@ def test_a_build_number_is_not_lost(tmp_path):
 def test_a_file_that_is_named_like_no_wheel(tmp_path):
     wheel = left(tmp_path)
     odd = wheel.rename(wheel.with_name("kernels.whl"))
-    with pytest.raises(BuildError, match="not the file name of a wheel"):
+    with pytest.raises(BuildError, match="invalid wheel file name"):
         named(odd, tmp_path / "named", cell())

@@ -64,7 +64,7 @@ def test_other_files_are_passed_over(file):
     ],
 )
 def test_a_name_that_pip_would_not_read_is_an_error(file):
-    with pytest.raises(VerificationError, match="is not the file name of a wheel"):
+    with pytest.raises(VerificationError, match="invalid wheel file name"):
         parse_name(file)
 
 

@@ -50,9 +50,9 @@ def test_folders_are_no_files():
 
 def test_the_dist_info_folder_is_found():
     assert opened(zipped({"a-1.dist-info/METADATA": b"", "a/x.dist-info": b""})).dist_info == "a-1.dist-info"
-    with pytest.raises(Malformed, match="0 dist-info"):
+    with pytest.raises(Malformed, match="found 0"):
         _ = opened(zipped({"a/x": b""})).dist_info
-    with pytest.raises(Malformed, match="2 dist-info"):
+    with pytest.raises(Malformed, match="found 2"):
         _ = opened(zipped({"a-1.dist-info/x": b"", "b-1.dist-info/x": b""})).dist_info
 
 
@@ -79,7 +79,7 @@ def corrupted(find: bytes, put: bytes, *, last=False, members=None, method=zipfi
     ("data", "what"),
     [
         (corrupted(b"member.bin", b"nember.bin"), r"differ \(name"),
-        (corrupted(b"PK\3\4", b"PK\3\5"), "no header"),
+        (corrupted(b"PK\3\4", b"PK\3\5"), "local header not found"),
         (corrupted(BODY[:20], b"x", method=zipfile.ZIP_STORED), "checksum"),
         (zipped({"member.bin": BODY}, method=zipfile.ZIP_BZIP2), "compression method 12"),
     ],
@@ -119,7 +119,7 @@ def test_a_member_that_would_grow_out_of_all_proportion_is_not_unpacked():
         lambda: list(found.chunks(member)),
         lambda: found.head(member, 4),
     ):
-        with pytest.raises(Malformed, match="would grow"):
+        with pytest.raises(Malformed, match="unpack to"):
             read()
 
 
@@ -127,7 +127,7 @@ def test_many_small_bombs_are_one_large_one(monkeypatch):
     data = zipped({str(n): bytes(1 << 20) for n in range(9)})
     assert len(opened(data).members) == 9
     monkeypatch.setattr(archives, "BOMB_TOTAL", 8 << 20)
-    with pytest.raises(Malformed, match="would grow"):
+    with pytest.raises(Malformed, match="unpack to"):
         opened(data)
 
 

@@ -52,7 +52,7 @@ def test_memory_stays_the_same_however_much_is_read():
     for at in range(0, 32 << 20, 1000):
         cache.read(at, 1000)
     assert len(cache._blocks) <= KEPT
-    assert not cache._coming
+    assert not cache._pending
     assert sum(map(len, cache._blocks.values())) <= KEPT * BLOCK
 
 

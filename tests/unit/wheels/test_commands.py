@@ -33,7 +33,7 @@ def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
     wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="/opt/x")})
     assert run(["verify", str(wheel)]) == 5
     told = capsys.readouterr()
-    assert "error rpath-absolute  demo_jit/k.so: RPATH holds '/opt/x'" in told.out
+    assert "error rpath-absolute  demo_jit/k.so: RPATH contains the absolute path '/opt/x'" in told.out
     assert "  help: " in told.out
     assert "1 thing wrong" in told.err
 
@@ -119,7 +119,7 @@ def test_inventory_gives_json(tmp_path, capsys):
 def test_inventory_of_a_broken_wheel_ends_with_5(tmp_path, capsys):
     (tmp_path / "x.whl").write_bytes(b"x")
     assert run(["inventory", str(tmp_path / "x.whl")]) == 5
-    assert "not a readable zip" in capsys.readouterr().err
+    assert "invalid zip" in capsys.readouterr().err
 
 
 def test_inventory_of_a_wheel_without_code_says_so(tmp_path, capsys):

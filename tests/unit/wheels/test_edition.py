@@ -207,6 +207,6 @@ def test_a_wheel_without_embedded_metadata(tmp_path):
     wheel = changed(rezip(demo(tmp_path, FILES), without), {})
     with Archive.open(wheel) as archive:
         assert read_embedded(archive, invalid="raise") is None
-    with pytest.raises(UsageError, match=r"it has no fatwheel\.json"):
+    with pytest.raises(UsageError, match=r"the wheel has no fatwheel\.json"):
         to_variant(wheel, tmp_path / "made")
     assert read_headers(contents(to_version(wheel, tmp_path / "made"))["demo_jit-1.0.dist-info/METADATA"])["Version"]

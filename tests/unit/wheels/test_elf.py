@@ -65,11 +65,11 @@ def test_versions_come_with_the_library_that_they_are_of():
     [
         (b"", "not an ELF"),
         (b"MZ" + bytes(80), "not an ELF"),
-        (b"\x7fELF", "cut short"),
-        (b"\x7fELF\x01\x01" + bytes(20), "cut short"),
-        (b"\x7fELF\x02\x01" + bytes(50), "cut short"),
-        (b"\x7fELF\x03\x01" + bytes(80), "neither 32 nor 64 bits"),
-        (b"\x7fELF\x02\x00" + bytes(80), "no byte order"),
+        (b"\x7fELF", "truncated"),
+        (b"\x7fELF\x01\x01" + bytes(20), "truncated"),
+        (b"\x7fELF\x02\x01" + bytes(50), "truncated"),
+        (b"\x7fELF\x03\x01" + bytes(80), "invalid ELF class"),
+        (b"\x7fELF\x02\x00" + bytes(80), "or byte order"),
     ],
 )
 def test_other_files_are_told_apart(data, what):

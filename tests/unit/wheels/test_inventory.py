@@ -87,14 +87,14 @@ def test_every_module_that_cannot_be_read_is_named(tmp_path):
     )
     with pytest.raises(VerificationError) as error:
         read_inventory(wheel)
-    assert "demo_jit/a.so: an entry" in str(error.value)
-    assert "demo_jit/c.so: an ELF file cut short" in str(error.value)
+    assert "demo_jit/a.so: the entry" in str(error.value)
+    assert "demo_jit/c.so: truncated ELF header" in str(error.value)
     assert "b.so" not in str(error.value)
 
 
 def test_a_file_that_is_neither_is_an_error(tmp_path):
     (tmp_path / "x").write_bytes(b"hello")
-    with pytest.raises(VerificationError, match="not a readable zip"):
+    with pytest.raises(VerificationError, match="invalid zip"):
         read_inventory(tmp_path / "x")
     with pytest.raises(UsageError):
         read_inventory(tmp_path / "nowhere")

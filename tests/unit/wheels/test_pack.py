@@ -174,7 +174,7 @@ def test_the_wheel_file_says_tags_and_whether_it_is_pure(tmp_path, tags, pure):
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"sumary": "x"}, "sumary \\(no such field"),
+        ({"sumary": "x"}, "sumary \\(unknown field"),
         ({"version": "2"}, "version \\(written by fatwheel"),
         ({"summary": ["a", "b"]}, "one value"),
         ({"summary": "a\nRequires-Dist: evil"}, "line break"),

@@ -67,5 +67,5 @@ def test_too_small_a_size_is_refused_with_the_least_that_will_do(tmp_path):
 
 
 def test_a_name_that_is_no_wheels_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="not the file name of a wheel"):
+    with pytest.raises(UsageError, match="invalid wheel file name"):
         placeholder(tmp_path, "demo.zip", embedded=stamp(), size=5000)

@@ -10,7 +10,7 @@ from fatwheel.wheels.io.block_cache import BLOCK, DIRECT
 from fatwheel.wheels.io.byte_sources import Malformed
 from fatwheel.wheels.io.http_file import TAIL, RemoteFile, name_at
 from fatwheel.wheels.io.http_ranges import ATTEMPTS, RemoteFailure
-from fatwheel.wheels.reading.inventory import of_source, read_inventory
+from fatwheel.wheels.reading.inventory import inventory_of_source, read_inventory
 from tests.unit.wheels.rangeserver import serving
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 
@@ -133,8 +133,8 @@ def test_a_server_that_does_not_count_from_the_end_is_asked_from_the_start(opene
 def test_an_empty_file_is_none_that_can_be_read(opened):
     with serving(b"") as served:
         file = opened(served.url())
-        with pytest.raises(Malformed, match="not a readable zip"):
-            of_source(file, file.name)
+        with pytest.raises(Malformed, match="invalid zip"):
+            inventory_of_source(file, file.name)
 
 
 # -- who is asked
@@ -176,7 +176,7 @@ def test_no_password_of_a_wrong_url_is_shown(url, capsys):
 
 
 def test_a_host_that_no_name_can_be(opened):
-    with pytest.raises(RemoteFailure, match="no URL"):
+    with pytest.raises(RemoteFailure, match="invalid URL"):
         opened(f"http://{'a' * 300}.example/x.whl")
 
 
@@ -192,7 +192,7 @@ def test_no_credentials_are_sent_anywhere(opened, monkeypatch, tmp_path):
             opened(url)
         assert "secret" not in str(error.value)
         served.redirects["/x.whl"] = url
-        with pytest.raises(RemoteFailure, match="user name or password"):
+        with pytest.raises(RemoteFailure, match="credentials in a URL"):
             opened(served.url("/x.whl"))
 
 
@@ -207,7 +207,7 @@ def test_a_redirect_to_nowhere_is_an_error(opened, place):
 def test_a_redirect_from_https_to_http_is_refused(opened):
     with serving(DATA) as served:
         requests = opened(served.url())._requests
-        with pytest.raises(RemoteFailure, match="plain http at example"):
+        with pytest.raises(RemoteFailure, match="from https to http at example"):
             requests._check("http://example.org/x", "HTTPS://example.org/x")
 
 
@@ -251,7 +251,7 @@ def test_a_long_read_goes_on_where_it_broke(opened, waits):
 def test_a_server_that_stays_broken_is_given_up(opened, waits):
     with serving(DATA) as served:
         served.always = status(502)
-        with pytest.raises(RemoteFailure, match="answered 502"):
+        with pytest.raises(RemoteFailure, match="responded 502"):
             opened(served.url())
         assert len(served.asked) == ATTEMPTS
         assert waits == sorted(waits)
@@ -263,7 +263,7 @@ def test_the_wait_that_a_server_asks_for_is_kept_unless_it_is_too_long(opened, w
         opened(served.url())
         assert waits == [7.0, 0.0]
         served.faults = [status(429, Retry_After="7000")]
-        with pytest.raises(RemoteFailure, match="asks for a wait of 7000 s"):
+        with pytest.raises(RemoteFailure, match="requested a delay of 7000 s"):
             opened(served.url())
 
 
@@ -278,7 +278,7 @@ def test_nobody_there_is_an_error(opened):
 def test_a_refusal_is_told_at_once(opened, waits, code):
     with serving(DATA) as served:
         served.always = status(code)
-        with pytest.raises(RemoteFailure, match=f"answered {code}") as error:
+        with pytest.raises(RemoteFailure, match=f"responded {code}") as error:
             opened(served.url("/x.whl?sig=secret"))
         assert "secret" not in str(error.value)
         assert not waits
@@ -289,7 +289,10 @@ def test_a_refusal_is_told_at_once(opened, waits, code):
 
 @pytest.mark.parametrize("options", [{"ranges": False}, {"always": status(501)}, {"always": status(416)}])
 def test_a_server_without_ranges_is_an_error_that_says_what_to_do(opened, options):
-    with serving(DATA, **options) as served, pytest.raises(RemoteFailure, match="does not send parts") as error:
+    with (
+        serving(DATA, **options) as served,
+        pytest.raises(RemoteFailure, match="does not support range") as error,
+    ):
         opened(served.url())
     assert "download the file" in str(error.value)
     assert served.sent < len(DATA)
@@ -324,7 +327,7 @@ def test_the_state_seen_first_is_the_condition_of_all_others(opened):
         assert [headers.get("if-range") for _, headers in served.asked] == [None, '"one"']
     with serving(DATA, etag='W/"one"', always=header("Last-Modified", "Fri, 31 Dec 1999 23:59:59 GMT")) as served:
         file = opened(served.url())
-        with pytest.raises(RemoteFailure, match="no longer sends parts"):  # this one takes only ETags
+        with pytest.raises(RemoteFailure, match="stopped"):  # this one takes only ETags
             file.read(0, 10)
         assert served.asked[1][1]["if-range"].startswith("Fri")
 
@@ -332,11 +335,11 @@ def test_the_state_seen_first_is_the_condition_of_all_others(opened):
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
-        (header("Content-Range", f"bytes 1-10/{len(DATA)}"), "where .* were asked for"),
-        (header("Content-Range", "bytes 0-9/*"), "without saying which"),
-        (header("Content-Range", f"bytes 9-0/{len(DATA)}"), "cannot be"),
-        (header("Content-Range", f"bytes 0-{len(DATA)}/{len(DATA)}"), "cannot be"),
-        (header("Content-Range", "lines 1-2/3"), "without saying which"),
+        (header("Content-Range", f"bytes 1-10/{len(DATA)}"), "expected bytes .*, but"),
+        (header("Content-Range", "bytes 0-9/*"), "invalid Content-Range"),
+        (header("Content-Range", f"bytes 9-0/{len(DATA)}"), "impossible Content-Range"),
+        (header("Content-Range", f"bytes 0-{len(DATA)}/{len(DATA)}"), "impossible Content-Range"),
+        (header("Content-Range", "lines 1-2/3"), "invalid Content-Range"),
         (header("Content-Encoding", "gzip"), "compresses"),
     ],
 )
@@ -346,7 +349,7 @@ def test_answers_that_do_not_fit_the_question_are_errors(opened, fault, what):
         served.always = fault
         with pytest.raises(RemoteFailure, match=what):
             file.read(5000, 100)
-        with pytest.raises(RemoteFailure, match="not the last" if "where" in what else what):
+        with pytest.raises(RemoteFailure, match="not the last" if "expected" in what else what):
             opened(served.url())
 
 
@@ -360,7 +363,7 @@ def shorter(answer):
     answer.headers["Content-Length"] = "0"
 
 
-@pytest.mark.parametrize(("fault", "what"), [(longer, "more than"), (shorter, "less than it said")])
+@pytest.mark.parametrize(("fault", "what"), [(longer, "more than"), (shorter, "bytes too short")])
 def test_bodies_of_another_length_are_errors(opened, fault, what):
     with serving(DATA) as served:
         file = opened(served.url())
@@ -386,7 +389,7 @@ def test_the_inventory_at_a_url_is_that_of_the_file(opened, tmp_path):
     wheel = wheel_of_many(tmp_path)
     with serving(wheel.read_bytes()) as served:
         file = opened(served.url(f"/files/{wheel.name.replace('+', '%2B')}?x=y"))
-        assert of_source(file, file.name, in_order=True) == read_inventory(wheel)
+        assert inventory_of_source(file, file.name, in_order=True) == read_inventory(wheel)
         needed = 3 * 500_000
         assert needed < file.fetched < needed + 6 * BLOCK + TAIL < wheel.stat().st_size / 4
         assert len(served.asked) < 15
@@ -400,7 +403,7 @@ def test_of_a_library_only_headers_are_read(opened, tmp_path):
     )
     with serving(path.read_bytes()) as served:
         file = opened(served.url("/k.so"))
-        assert of_source(file, file.name) == read_inventory(path)
+        assert inventory_of_source(file, file.name) == read_inventory(path)
         assert file.fetched < 5 * BLOCK
 
 
@@ -417,7 +420,7 @@ def test_the_command_takes_a_url(tmp_path, capsys):
         assert run(["inventory", url]) == 2
         told = capsys.readouterr()
         assert not told.out
-        assert "download the file, and give its path" in told.err
+        assert "download the file and pass its path" in told.err
 
 
 def test_a_network_that_fails_ends_the_reading_of_all_members(opened, tmp_path):
@@ -426,5 +429,5 @@ def test_a_network_that_fails_ends_the_reading_of_all_members(opened, tmp_path):
         file = opened(served.url())
         served.always = status(404)
         with pytest.raises(RemoteFailure, match="404"):
-            of_source(file, file.name, in_order=True)
+            inventory_of_source(file, file.name, in_order=True)
         assert len(served.asked) < 10

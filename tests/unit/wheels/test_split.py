@@ -144,7 +144,7 @@ def test_code_for_the_linker_and_unknown_headers_are_refused(fat, tmp_path):
     odd = ElfFile(sections={".nv_fatbin": b"odd bytes" + bytes(7)}).build()
     said = refused(fat({"demo_jit/l.so": linked, "demo_jit/odd.so": odd}), PARTS, tmp_path / "parts")
     assert "demo_jit/l.so contains relocatable device code" in said
-    assert "demo_jit/odd.so: bytes at" in said
+    assert "demo_jit/odd.so: expected a fat binary at" in said
 
 
 def test_nvidias_own_libraries_are_refused(fat, tmp_path):

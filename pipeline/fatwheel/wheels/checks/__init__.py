@@ -1,1 +1,1 @@
-"""What can be wrong with a wheel, one kind of thing a module; each check gives findings and raises nothing."""
+"""Checks of a wheel, one subject per module. Each yields findings and never raises."""

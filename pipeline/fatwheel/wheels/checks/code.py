@@ -1,4 +1,4 @@
-"""Device code: the targets that a wheel and each of its modules hold, against those that were asked for."""
+"""Check the device code of a wheel and of each module against the expected targets."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from fatwheel.wheels.reading.contents import Contents
 
 
 def check_code(wheel: InspectedWheel) -> Iterator[Finding]:
-    """The whole wheel, then module by module as far as the targets of modules are known. Not for placeholders."""
+    """The whole wheel, then each module whose targets are known. Placeholder wheels are skipped."""
     expected = wheel.expected
     if wheel.placeholder or any(one.fault for one in wheel.contents.values()):
-        return  # what cannot be read can neither be missing nor stray
+        return  # code in an unreadable member is neither missing nor unexpected
     modules = wheel.modules
     if expected.targets is not None:
-        yield from _whole(expected.targets, code_bytes(modules), partial=expected.partial)
+        yield from _check_wheel(expected.targets, code_bytes(modules), partial=expected.partial)
     if expected.modules is not None:
-        yield from _modules(expected.modules, modules)
+        yield from _check_modules(expected.modules, modules)
 
 
-def _whole(targets: Iterable[Target], held: Mapping[Code, Mapping[str, int]], *, partial: bool) -> Iterator[Finding]:
-    wanted = declared_code(targets)
-    for target, kind in [] if partial else sorted(wanted - set(held)):
-        what = f"no {kind} for {target} in any module"
-        yield error("target-missing", what, "see that the build passes the target list on to nvcc")
-    for target, kind in sorted(set(held) - wanted):
-        modules = held[target, kind]
-        shown = ", ".join(sorted(modules)[:3]) + (f" and {len(modules) - 3} more" if len(modules) > 3 else "")
-        what = f"{kind} for {target} that was not asked for: {sum(modules.values())} bytes in {shown}"
-        help = "declare the target, or see that no module, device link or static library brings it in"
+def _check_wheel(
+    targets: Iterable[Target], found: Mapping[Code, Mapping[str, int]], *, partial: bool
+) -> Iterator[Finding]:
+    expected = declared_code(targets)
+    for target, kind in [] if partial else sorted(expected - set(found)):
+        what = f"no module contains {kind} for {target}"
+        yield error("target-missing", what, "make sure that the build passes the target list to nvcc")
+    for target, kind in sorted(set(found) - expected):
+        modules = found[target, kind]
+        listed = ", ".join(sorted(modules)[:3]) + (f" and {len(modules) - 3} more" if len(modules) > 3 else "")
+        what = f"unexpected {kind} for {target}: {sum(modules.values())} bytes in {listed}"
+        help = "declare the target, or find the module, device link or static library that adds it"
         yield error("target-stray", what, help)
 
 
-def _modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Contents]) -> Iterator[Finding]:
+def _check_modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Contents]) -> Iterator[Finding]:
     names = [one.member.name for one in modules]
-    found = {name: match_module(name, names) for name in expected}
+    found = {name: match_check_module(name, names) for name in expected}
     for name in sorted(expected):
         if not found[name]:
-            yield error(
-                "module-missing", f"there is no module '{name}'", "build it, or leave it out with a reason", name
-            )
+            yield error("module-missing", f"module '{name}' not found", "build it, or exclude it with a reason", name)
         elif len(found[name]) > 1:
             several = ", ".join(found[name])
             yield error(
-                "module-missing", f"'{name}' may be any of {several}", "report it by its path in the wheel", name
+                "module-missing", f"ambiguous module '{name}': {several}", "report it by its path in the wheel", name
             )
     by_name = {one.member.name: one for one in modules}
     named = {member: name for name, members in found.items() for member in members}
     for member, one in sorted(by_name.items()):
         if member not in named and one.entries:
-            what = "it holds device code, but the build did not report it"
-            yield error("module-unexpected", what, "report it, or see why it was built", member)
+            what = "it contains device code, but the build did not report it"
+            yield error("module-unexpected", what, "report it, or find out why it was built", member)
         elif member in named and expected[named[member]]:
-            yield from _module(member, declared_code(expected[named[member]]), set(code_bytes([one])))
+            yield from _check_module(member, declared_code(expected[named[member]]), set(code_bytes([one])))
 
 
-def _module(member: str, wanted: set[Code], held: set[Code]) -> Iterator[Finding]:
-    for target, kind in sorted(wanted - held):
-        help = "see that its compile and device-link flags name the target"
+def _check_module(member: str, expected: set[Code], found: set[Code]) -> Iterator[Finding]:
+    for target, kind in sorted(expected - found):
+        help = "add the target to its compile and device-link flags"
         yield error("module-target-missing", f"no {kind} for {target}", help, member)
-    for target, kind in sorted(held - wanted):
-        help = "see its own flags, and those of its device link"
-        yield error("module-target-stray", f"{kind} for {target}, which it was not built for", help, member)
+    for target, kind in sorted(found - expected):
+        help = "check its compile and device-link flags"
+        yield error("module-target-stray", f"unexpected {kind} for {target}", help, member)
 
 
-def match_module(name: str, members: Iterable[str]) -> list[str]:
-    """The members that a reported name may mean: by path, by file name, or by file name without ``.so`` and after."""
+def match_check_module(name: str, members: Iterable[str]) -> list[str]:
+    """The members that a reported name matches: by path, by file name, or by file name up to the first dot."""
     listed = list(members)
     files = {member: member.rpartition("/")[2] for member in listed}
     stems = {member: file.partition(".")[0] for member, file in files.items()}

@@ -1,4 +1,4 @@
-"""What a wheel is held against: the cell it was built for, as far as it says something of the wheel."""
+"""What a wheel is compared with: the properties that its cell and its build record determine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fatwheel.wheels.formats.wheel_name import WheelName
 
 @dataclass(frozen=True)
 class Expected:
-    """Each field that is None (or empty) is not looked at.
+    """Expected properties of a wheel; one that is None (or empty) is not checked.
 
-    ``modules`` gives the targets of each library, by member name, file name, or file name without its ending; a library
-    without targets has only to be there. ``stamp_files`` are text files inside the wheel that repeat its version or
-    targets; ``embedded`` is the ``fatwheel.json`` that it should hold, whose commit and slice may be any.
+    ``modules`` has the targets of each library, by member name, file name, or file name without its extension; a
+    library without targets only has to exist. ``stamp_files`` are text files in the wheel that repeat its version or
+    targets; ``embedded`` is its ``fatwheel.json``, of which commit and modules are not compared.
     """
 
     wheel: str | None = None
@@ -27,7 +27,7 @@ class Expected:
     version: str | None = None  # with the local label
     arch: str | None = None
     targets: tuple[Target, ...] | None = None
-    partial: bool = False  # a slice, which need not hold code for every target
+    partial: bool = False  # a partial wheel, which may miss code for some targets
     modules: Mapping[str, tuple[Target, ...]] | None = None
     stamp_files: tuple[str, ...] = ()
     embedded: EmbeddedMetadata | None = None
@@ -35,7 +35,7 @@ class Expected:
 
 
 def expected_of(cell: Cell, *, build: BuildRecord | None = None, stamp_files: Sequence[str] = ()) -> Expected:
-    """What a cell's wheel must be; with ``build``, what its build reported is held against it too."""
+    """The expected properties of a cell's wheel; with ``build``, also those in its build record."""
     pure = WheelName.parse(cell.wheel).is_pure
     return Expected(
         wheel=cell.wheel,

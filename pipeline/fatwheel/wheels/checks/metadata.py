@@ -1,4 +1,4 @@
-"""File name, dist-info folder, METADATA and WHEEL: whether they all speak of the same wheel."""
+"""Check that file name, dist-info folder, METADATA and WHEEL are valid and agree with each other."""
 
 from __future__ import annotations
 
@@ -15,43 +15,47 @@ from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.formats.metadata import read_headers
 from fatwheel.wheels.formats.wheel_name import WheelName, expanded, version_of
 
-# Fields without which, or with a wrong one, installers refuse a wheel; in others they do not look.
+# Fields that installers read: if one is missing or invalid, they reject the wheel.
 _INSTALLERS_READ = {"metadata-version", "name", "version", "requires-dist", "requires-python", "provides-extra"}
 
 
 def check_name(text: str, expected: Expected) -> Iterator[Finding]:
-    """The file name by itself, and against the expected one."""
+    """Whether the file name is valid and the expected one."""
     try:
         WheelName.parse(text)
     except UsageError as problem:
         yield error("wheel-name", problem.what, problem.help or "rename it")
     if expected.wheel and expected.wheel != text:
-        yield error("wheel-name", f"'{text}' is not '{expected.wheel}'", "build it under the name that its cell says")
+        yield error(
+            "wheel-name",
+            f"expected the file name '{expected.wheel}', found '{text}'",
+            "build it with the name in its cell",
+        )
 
 
 def check_metadata(wheel: InspectedWheel) -> Iterator[Finding]:
     """The dist-info folder and METADATA."""
-    yield from _folder(wheel)
+    yield from _check_folder(wheel)
     if wheel.folder is None:
         return
     if wheel.metadata is None:
         if f"{wheel.folder}/METADATA" not in wheel.archive.by_name:
-            yield error("metadata-missing", "there is no METADATA", "build the wheel with a build backend, or pack it")
+            yield error("metadata-missing", "METADATA not found", "build the wheel with a build backend or fatwheel")
         return
     member = f"{wheel.folder}/METADATA"
     name, version = wheel.metadata["Name"], wheel.metadata["Version"]
-    wanted_name, wanted_version = _wanted(wheel)
-    if name and wanted_name and canonicalize_name(name) != wanted_name:
+    expected_name, expected_version = _expected_identity(wheel)
+    if name and expected_name and canonicalize_name(name) != expected_name:
         yield error(
             "metadata-name",
-            f"METADATA says '{name}', not '{wanted_name}'",
+            f"the name in METADATA is '{name}', not '{expected_name}'",
             "build it again; do not rename files",
             member,
         )
-    if version and wanted_version is not None and version_of(version) != wanted_version:
+    if version and expected_version is not None and version_of(version) != expected_version:
         yield error(
             "metadata-version",
-            f"METADATA says '{version}', not '{wanted_version}'; pip refuses such a wheel",
+            f"the version in METADATA is '{version}', not '{expected_version}'; pip rejects such a wheel",
             "build it with this version; renaming the file does not change what is inside",
             member,
         )
@@ -60,15 +64,15 @@ def check_metadata(wheel: InspectedWheel) -> Iterator[Finding]:
     except ExceptionGroup as group:
         for problem in group.exceptions:
             field = problem.field if isinstance(problem, InvalidMetadata) else ""
-            say = error if field in _INSTALLERS_READ else warning
-            yield say("metadata-invalid", str(problem), "mend the project's metadata and build again", member)
-    except ValueError:  # what Python says of a number without end
-        what = "a number in it has more digits than Python reads"
-        yield error("metadata-invalid", what, "mend the project's metadata and build again", member)
-    yield from _licenses(wheel, member)
+            report = error if field in _INSTALLERS_READ else warning
+            yield report("metadata-invalid", str(problem), "correct the project metadata and build again", member)
+    except ValueError:  # raised by Python for numbers that are too long
+        what = "it contains a number with too many digits"
+        yield error("metadata-invalid", what, "correct the project metadata and build again", member)
+    yield from _check_licenses(wheel, member)
 
 
-def _wanted(wheel: InspectedWheel) -> tuple[str | None, Version | None]:
+def _expected_identity(wheel: InspectedWheel) -> tuple[str | None, Version | None]:
     expected, name = wheel.expected, wheel.name
     distribution, version = (name.distribution, name.version) if name else (None, None)
     if expected.distribution:
@@ -76,64 +80,63 @@ def _wanted(wheel: InspectedWheel) -> tuple[str | None, Version | None]:
     return distribution, Version(expected.version) if expected.version else version
 
 
-def _folder(wheel: InspectedWheel) -> Iterator[Finding]:
+def _check_folder(wheel: InspectedWheel) -> Iterator[Finding]:
     found = wheel.archive.dist_infos
     if len(found) != 1:
-        what = f"there are several dist-info folders ({', '.join(found)})" if found else "there is no dist-info folder"
-        yield error("dist-info", what, "build the wheel with a build backend, or pack it")
+        what = f"several dist-info folders ({', '.join(found)})" if found else "no dist-info folder"
+        yield error("dist-info", what, "build the wheel with a build backend or fatwheel")
     elif wheel.name:
         name, _, version = found[0].removesuffix(".dist-info").partition("-")
         if canonicalize_name(name) != wheel.name.distribution or version_of(version) != wheel.name.version:
             yield error(
                 "dist-info",
-                f"the folder is '{found[0]}', the file name says {wheel.name.distribution} {wheel.name.version}",
+                f"the folder is '{found[0]}', but the file name has {wheel.name.distribution} {wheel.name.version}",
                 "build it again; do not rename files",
             )
 
 
-def _licenses(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
+def _check_licenses(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
     headers = wheel.metadata
-    assert headers is not None  # noqa: S101 - the caller looked
+    assert headers is not None  # noqa: S101 - checked by the caller
     modern = (headers["Metadata-Version"] or "") >= "2.4"
     for file in headers.get_all("License-File", []):
         places = [f"{wheel.folder}/licenses/{file}"] + ([] if modern else [f"{wheel.folder}/{file}"])
         if not any(place in wheel.archive.by_name for place in places):
-            say = error if modern else warning
-            yield say(
-                "license-missing", f"License-File '{file}' is not at {places[0]}", "pack the licence file", member
+            report = error if modern else warning
+            yield report(
+                "license-missing", f"license file '{file}' not found at {places[0]}", "pack the license file", member
             )
 
 
 def check_wheel_file(wheel: InspectedWheel) -> Iterator[Finding]:
-    """WHEEL, against the file name."""
+    """Compare WHEEL with the file name."""
     if wheel.folder is None:
         return
     member = f"{wheel.folder}/WHEEL"
     data = wheel.info("WHEEL")
     if data is None:
         if member not in wheel.archive.by_name:
-            yield error("wheel-file", "there is no WHEEL", "build the wheel with a build backend, or pack it")
+            yield error("wheel-file", "WHEEL not found", "build the wheel with a build backend or fatwheel")
         return
     headers = read_headers(data)
     written = headers["Wheel-Version"] or ""
     if written.partition(".")[0] != "1":
         yield error(
-            "wheel-file", f"Wheel-Version is '{written}', not 1.x", "build it with a tool that writes 1.0", member
+            "wheel-file",
+            f"unsupported Wheel-Version '{written}'",
+            "build it with a tool that writes version 1.0",
+            member,
         )
     if wheel.name is None:
         return
     tags = {tag for line in headers.get_all("Tag", []) for tag in expanded(line.strip())}
-    told = set(map(str, wheel.name.tags))
-    if tags != told:
-        yield error(
-            "wheel-tags",
-            f"WHEEL says {', '.join(sorted(tags)) or 'nothing'}, the file name {', '.join(sorted(told))}",
-            "retag it with `wheel tags`, which changes both",
-            member,
-        )
+    named = set(map(str, wheel.name.tags))
+    if tags != named:
+        here, there = ", ".join(sorted(tags)) or "missing", ", ".join(sorted(named))
+        what = f"the tags in WHEEL are {here}, but in the file name {there}"
+        yield error("wheel-tags", what, "change the tags with `wheel tags`, which updates both", member)
     build = headers["Build"] or ""
-    named = f"{wheel.name.build[0]}{wheel.name.build[1]}" if wheel.name.build else ""
-    if build != named:
-        yield error(
-            "wheel-tags", f"WHEEL says build '{build}', the file name '{named}'", "retag it with `wheel tags`", member
-        )
+    number = f"{wheel.name.build[0]}{wheel.name.build[1]}" if wheel.name.build else ""
+    if build != number:
+        what = f"the build number in WHEEL is '{build}', but in the file name '{number}'"
+        yield error("wheel-tags", what, "change the number with `wheel tags`, which updates both", member)

@@ -56,7 +56,7 @@ def _check_targets(wheel: InspectedWheel, embedded: EmbeddedMetadata, member: st
     if not modules or any(one.fault for one in wheel.contents.values()):
         return
     found, declared = set(code_bytes(modules)), declared_code(embedded.targets)
-    missing: set[Code] = declared - found if embedded.slice is None else set()  # a partial wheel may lack targets
+    missing: set[Code] = declared - found if embedded.slice is None else set()  # a partial wheel may miss targets
     if wheel.expected.targets is None or set(wheel.expected.targets) != set(embedded.targets):
         for codes, what in (
             (missing, "the wheel contains no {}, which fatwheel.json declares"),

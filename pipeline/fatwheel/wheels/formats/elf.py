@@ -1,4 +1,4 @@
-"""Shared libraries and executables: what an ELF file says of itself."""
+"""ELF files: the headers, dynamic section and symbol versions of libraries and programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.wheels.io.byte_sources import Malformed, Source
 
 MAGIC = b"\x7fELF"
 CUDA = 190  # e_machine of a cubin (EM_CUDA)
-# As platform tags name them. Of 21 there are two, of either byte order.
+# Names as in platform tags. Machine 21 exists in both byte orders.
 MACHINES: dict[int, str] = {
     3: "i686",
     21: "ppc64le",
@@ -33,25 +33,25 @@ _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How numbers are laid out: ``order`` as `struct` has it, and 32 or 64 bits."""
+class _Layout:
+    """The number format: ``order`` as in `struct`, and 32 or 64 bits."""
 
     order: str
     wide: bool
 
     @property
     def header(self) -> struct.Struct:
-        """Machine, program headers, sections, and how large and how many they are; from byte 18 on."""
+        """From byte 18: machine, and offset, entry size and count of program headers and sections."""
         return struct.Struct(f"{self.order}{'H12xQQ6xHHHHH' if self.wide else 'H8xII6xHHHHH'}")
 
     @property
     def section(self) -> struct.Struct:
-        """Name, kind, flags, address, offset, size, link, and more."""
+        """Name, kind, flags, address, offset, size, link and more."""
         return struct.Struct(f"{self.order}{'IIQQQQIIQQ' if self.wide else '10I'}")
 
     @property
     def segment(self) -> struct.Struct:
-        """Its fields come in another order with 32 bits."""
+        """A program header; the order of its fields differs between 32 and 64 bits."""
         return struct.Struct(f"{self.order}{'IIQQQQQQ' if self.wide else '8I'}")
 
     @property
@@ -61,13 +61,13 @@ class _Form:
 
     @property
     def header_size(self) -> int:
-        """Bytes of the file's own header."""
+        """Size of the ELF header in bytes."""
         return 18 + self.header.size
 
 
 @dataclass(frozen=True)
 class Section:
-    """A named stretch of the file; offset and size in bytes."""
+    """A named range of the file; offset and size in bytes."""
 
     name: str
     kind: int
@@ -77,9 +77,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Elf:
-    """One ELF file. ``versions`` are libraries and symbol versions that it needs: ``("libc.so.6", "GLIBC_2.28")``.
+    """One ELF file. ``versions``: the libraries and symbol versions that it needs, as ``("libc.so.6", "GLIBC_2.28")``.
 
-    ``end`` is where the last part ends that its headers know of; what somebody has appended begins there.
+    ``end`` is the end of the last part in its headers, where appended data starts.
     """
 
     machine: int
@@ -93,18 +93,18 @@ class Elf:
 
     @property
     def architecture(self) -> str:
-        """As in a platform tag: ``x86_64``; ``machine 190`` for one that has no tag."""
+        """As in a platform tag: ``x86_64``; ``machine 190`` for one without a tag."""
         return MACHINES.get(self.machine, f"machine {self.machine}")
 
     @property
     def glibc(self) -> tuple[int, int] | None:
-        """The lowest glibc that it loads on, by the symbol versions that it needs; None if it needs none."""
+        """The glibc that it requires, by its symbol versions; None if it requires none."""
         floors = [floor for _, version in self.versions if (floor := _glibc(version))]
         return max(floors, default=None)
 
 
 def _glibc(version: str) -> tuple[int, int] | None:
-    if version == "GLIBC_ABI_DT_RELR":  # packed relocations, which glibc 2.36 was the first to read
+    if version == "GLIBC_ABI_DT_RELR":  # packed relocations, supported since glibc 2.36
         return (2, 36)
     match = re.fullmatch(r"GLIBC_(\d{1,4})\.(\d{1,4})(\.\d+)*", version)
     return (int(match[1]), int(match[2])) if match else None
@@ -116,15 +116,15 @@ def read_elf(source: Source) -> Elf:
     if header[:4] != MAGIC:
         raise Malformed("not an ELF file")
     if len(header) > 6 and not (header[4] in (1, 2) and header[5] in (1, 2)):
-        raise Malformed("an ELF file of neither 32 nor 64 bits, or of no byte order")
-    form = _Form(">" if header[5:6] == b"\2" else "<", wide=header[4:5] != b"\1")
-    if len(header) < form.header_size:
-        raise Malformed("an ELF file cut short within its header")
+        raise Malformed("invalid ELF class or byte order")
+    layout = _Layout(">" if header[5:6] == b"\2" else "<", wide=header[4:5] != b"\1")
+    if len(header) < layout.header_size:
+        raise Malformed("truncated ELF header")
     machine: int
-    machine, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx = form.header.unpack_from(header, 18)
-    sections = _sections(source, form, shoff, shentsize, (shnum, shstrndx))
-    loads, dynamic = _segments(source, form, phoff, phentsize, phnum)
-    found = _Dynamic(source, form, loads, dynamic)
+    machine, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx = layout.header.unpack_from(header, 18)
+    sections = _sections(source, layout, shoff, shentsize, (shnum, shstrndx))
+    loads, dynamic = _segments(source, layout, phoff, phentsize, phnum)
+    found = _Dynamic(source, layout, loads, dynamic)
     return Elf(
         machine=machine,
         sections=sections,
@@ -143,41 +143,43 @@ def read_elf(source: Source) -> Elf:
 
 
 def _paths(lists: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(path for joined in lists if joined for path in joined.split(":"))  # glibc passes over an empty list
+    return tuple(path for joined in lists if joined for path in joined.split(":"))  # glibc ignores an empty list
 
 
 def _table(source: Source, what: str, offset: int, size: int) -> bytes:
     if size > _TABLE_LIMIT:
-        raise Malformed(f"the {what} claims {size} bytes")
+        raise Malformed(f"the {what} has an implausible size of {size} bytes")
     try:
         return source.read(offset, size)
     except Malformed as error:
-        raise Malformed(f"the {what} lies outside the file ({error.what})") from None
+        raise Malformed(f"the {what} is outside the file ({error.what})") from None
 
 
-def _sections(source: Source, form: _Form, offset: int, entry: int, numbers: tuple[int, int]) -> tuple[Section, ...]:
+def _sections(
+    source: Source, layout: _Layout, offset: int, entry: int, numbers: tuple[int, int]
+) -> tuple[Section, ...]:
     count, names_at = numbers
-    row = form.section
+    row = layout.section
     if offset == 0:
         return ()
     if entry != row.size:
-        raise Malformed(f"section headers of {entry} bytes, not {row.size}")
-    if count == 0 or names_at == 0xFFFF:  # more than fit in the header: section 0 holds the numbers
+        raise Malformed(f"expected section headers of {row.size} bytes, found {entry}")
+    if count == 0 or names_at == 0xFFFF:  # too large for the header: section 0 has the numbers
         _, _, _, _, _, first_size, first_link, *_ = row.unpack(_table(source, "section table", offset, row.size))
         count, names_at = count or first_size, first_link if names_at == 0xFFFF else names_at
     rows = list(row.iter_unpack(_table(source, "section table", offset, row.size * count)))
     if names_at == 0 or not rows:
         names = b""
     elif names_at >= len(rows):
-        raise Malformed("the table of section names is not among the sections")
+        raise Malformed("invalid index of the section name table")
     else:
-        names = _table(source, "table of section names", rows[names_at][4], rows[names_at][5])
+        names = _table(source, "section name table", rows[names_at][4], rows[names_at][5])
     sections = []
     for name_at, kind, _, _, start, size, *_ in rows:
         end = names.find(b"\0", name_at)
         name = names[name_at : max(end, name_at)].decode("utf-8", "replace")
         if kind not in (_SHT_NULL, _SHT_NOBITS) and start + size > source.size:
-            raise Malformed(f"section {name or '?'} lies outside the file")
+            raise Malformed(f"section {name or '?'} is outside the file")
         sections.append(Section(name, kind, start, size))
     return tuple(sections)
 
@@ -186,17 +188,17 @@ _Segment = tuple[int, int, int]  # address, offset, bytes in the file
 
 
 def _segments(
-    source: Source, form: _Form, offset: int, entry: int, count: int
+    source: Source, layout: _Layout, offset: int, entry: int, count: int
 ) -> tuple[list[_Segment], _Segment | None]:
-    row = form.segment
+    row = layout.segment
     if offset == 0 or count == 0:
         return [], None
     if entry != row.size:
-        raise Malformed(f"program headers of {entry} bytes, not {row.size}")
+        raise Malformed(f"expected program headers of {row.size} bytes, found {entry}")
     loads: list[_Segment] = []
     dynamic: _Segment | None = None
     for kind, *fields in row.iter_unpack(_table(source, "program header table", offset, row.size * count)):
-        start, address, _, size = fields[1:5] if form.wide else fields[:4]
+        start, address, _, size = fields[1:5] if layout.wide else fields[:4]
         if kind == _PT_LOAD:
             loads.append((address, start, size))
         elif kind == _PT_DYNAMIC:
@@ -205,13 +207,13 @@ def _segments(
 
 
 class _Dynamic:
-    """The dynamic section, found as the loader finds it: by program headers, so that no section name can mislead."""
+    """The dynamic section, located as by the loader: through program headers, so that section names cannot mislead."""
 
-    def __init__(self, source: Source, form: _Form, loads: list[_Segment], dynamic: _Segment | None) -> None:
-        self._source, self._form, self._loads = source, form, loads
+    def __init__(self, source: Source, layout: _Layout, loads: list[_Segment], dynamic: _Segment | None) -> None:
+        self._source, self._layout, self._loads = source, layout, loads
         self._entries: list[tuple[int, int]] = []
         if dynamic:
-            row = form.dynamic
+            row = layout.dynamic
             size = min(dynamic[2], _DYNAMIC_LIMIT) // row.size * row.size
             for tag, value in row.iter_unpack(_table(source, "dynamic section", dynamic[1], size)):
                 if tag == 0:
@@ -226,17 +228,17 @@ class _Dynamic:
         for base, start, size in self._loads:
             if base <= address < base + size:
                 return start + address - base
-        raise Malformed(f"the dynamic section points to {address:#x}, which no segment loads")
+        raise Malformed(f"the dynamic section points to {address:#x}, which is in no segment")
 
     def _string(self, at: int) -> str:
         table = self._value(_DT_STRTAB)
         if table is None or at >= self._strings_size:
-            raise Malformed("the dynamic section names a string that is not in its table")
+            raise Malformed("the dynamic section refers to a string outside its table")
         start = self._offset(table) + at
         length = min(self._strings_size - at, _STRING_LIMIT, max(0, self._source.size - start))
         text, end, _ = self._source.read(start, length).partition(b"\0")
         if not end:
-            raise Malformed("a string of the dynamic section has no end")
+            raise Malformed("unterminated string in the dynamic section")
         return text.decode("utf-8", "replace")
 
     def strings(self, tag: int) -> tuple[str, ...]:
@@ -244,11 +246,11 @@ class _Dynamic:
         return tuple(self._string(value) for found, value in self._entries if found == tag)
 
     def versions(self) -> tuple[tuple[str, str], ...]:
-        """What ``.gnu.version_r`` lists, in its order."""
+        """The entries of ``.gnu.version_r``, in order."""
         address, left = self._value(_DT_VERNEED), self._value(_DT_VERNEEDNUM) or 0
         if left > _VERSIONS_LIMIT:
-            raise Malformed(f"version needs on {left} libraries are claimed")
-        need, version = struct.Struct(f"{self._form.order}HHIII"), struct.Struct(f"{self._form.order}IHHII")
+            raise Malformed(f"implausible number of version needs: {left}")
+        need, version = struct.Struct(f"{self._layout.order}HHIII"), struct.Struct(f"{self._layout.order}IHHII")
         found: list[tuple[str, str]] = []
         at = self._offset(address) if address is not None and left else 0
         while at and left:
@@ -258,7 +260,7 @@ class _Dynamic:
                 _, _, _, name, step = version.unpack(_table(self._source, "version needs", aux, version.size))
                 found.append((library, self._string(name)))
                 if len(found) > _VERSIONS_LIMIT:
-                    raise Malformed("the version needs have no end")
+                    raise Malformed("too many version needs")
                 if not step:
                     break
                 aux += step

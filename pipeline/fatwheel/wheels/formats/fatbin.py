@@ -1,9 +1,9 @@
-"""Fat binaries: the containers in which nvcc keeps machine code (SASS) and PTX, one entry a target.
+"""Fat binaries: the containers in which nvcc stores machine code (SASS) and PTX, one entry per target.
 
-NVIDIA does not document the layout. It was measured on the output of nvcc 13.0 to 13.5 and on NVIDIA's own libraries,
-and agrees with cuobjdump entry by entry: a container is a header of 16 bytes (magic, version 1, header size, bytes that
-follow) and entries without a terminator; an entry is a header that states its own size, and a payload. Sizes come from
-the headers, so nothing is decompressed.
+NVIDIA does not document the format. This description comes from the output of nvcc 13.0 to 13.5 and NVIDIA's own
+libraries, and agrees with cuobjdump in every entry: a container is a header of 16 bytes (magic, version 1, header size,
+number of bytes that follow) and entries without a terminator; an entry is a header that contains its own size, and a
+payload. All sizes are in the headers, so nothing is decompressed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _CONTAINER = struct.Struct("<4sHHQ")
 # kind, version, header bytes, payload bytes, compressed bytes, offset of extra data, minor, major, architecture,
 # name offset, name bytes, flags, unused, uncompressed bytes
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
-_KINDS: dict[int, Code] = {1: "ptx", 2: "sass"}  # others are for the linker: 8 is NVVM for link-time optimisation
+_KINDS: dict[int, Code] = {1: "ptx", 2: "sass"}  # others are for the linker: 8 is NVVM for link-time optimization
 _LZ4, _ZSTD = 0x2000, 0x8000
 _A, _F = 0x10_0000, 0x20_0000
-_LOOK = 256  # bytes that are read at once: headers often follow one another closely
+_BUFFER = 256  # bytes to read at once, because headers are often close together
 
 
 class Entry(NamedTuple):
     """Code for one target. Offsets count from the start of the source; sizes in bytes.
 
-    ``stored`` is what the payload takes in the file, padding included; ``raw`` is what it is when not compressed.
+    ``stored`` is the size of the payload in the file, including padding; ``raw`` its uncompressed size.
     """
 
     offset: int
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 
 class Container(NamedTuple):
-    """One fat binary: ``size`` bytes from ``offset``, its header included."""
+    """One fat binary: ``size`` bytes from ``offset``, including its header."""
 
     offset: int
     size: int
@@ -69,13 +69,13 @@ class Container(NamedTuple):
 
 
 def read_containers(source: Source, offset: int = 0, size: int | None = None) -> Iterator[Container]:
-    """The containers in ``size`` bytes from ``offset`` (to the end of the source, if None), in their order.
+    """The containers in ``size`` bytes from ``offset`` (default: to the end of the source), in order.
 
-    Zeros between them are passed over. Raises `Malformed` for anything else, so that no code stays uncounted.
+    Zeros between them are skipped. Raises `Malformed` for any other bytes, so that no code is missed.
     """
     end = source.size if size is None else offset + size
     if end > source.size:
-        raise Malformed(f"cut short: fat binaries reach to {end}, but there are {source.size} bytes")
+        raise Malformed(f"truncated: fat binaries end at {end}, but the size is {source.size} bytes")
     near = _BufferedSource(source)
     start, at = offset, _skip_zeros(near, offset, offset, end)
     while at < end:
@@ -83,18 +83,18 @@ def read_containers(source: Source, offset: int = 0, size: int | None = None) ->
             raise Malformed(f"{end - at} bytes at {at} are too few for a fat binary")
         magic, version, header, length = near.unpack(_CONTAINER, at)
         if magic != MAGIC:
-            raise Malformed(f"bytes at {at} are no fat binary")
+            raise Malformed(f"expected a fat binary at {at}")
         if version != 1 or header < _CONTAINER.size:
-            raise Malformed(f"a fat binary at {at} of unknown version {version} with a header of {header} bytes")
+            raise Malformed(f"the fat binary at {at} has an unknown version {version}, with a header of {header} bytes")
         stop = at + header + length
         if stop > end:
-            raise Malformed(f"a fat binary at {at} claims {header + length} bytes, but {end - at} are there")
+            raise Malformed(f"the fat binary at {at} has a size of {header + length} bytes, but only {end - at} follow")
         yield Container(at, stop - at, tuple(_entries(near, at + header, stop)))
         at = _skip_zeros(near, start, stop, end)
 
 
 def read_code(source: Source, elf: Elf) -> tuple[Container, ...]:
-    """The containers in all the sections of an ELF file that hold fat binaries. Raises `Malformed`."""
+    """The containers in all sections of an ELF file for fat binaries. Raises `Malformed`."""
     return tuple(
         container
         for section in elf.sections
@@ -104,7 +104,7 @@ def read_code(source: Source, elf: Elf) -> tuple[Container, ...]:
 
 
 class _BufferedSource:
-    """A source of which a little is kept of what was read last. For one thread."""
+    """A source with a small read buffer. For one thread."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -112,25 +112,25 @@ class _BufferedSource:
         self._start = 0
         self._data = b""
 
-    def unpack(self, form: struct.Struct, at: int) -> tuple[Any, ...]:
-        """The numbers at a place."""
+    def unpack(self, layout: struct.Struct, at: int) -> tuple[Any, ...]:
+        """The structure at an offset."""
         offset = at - self._start
-        if offset < 0 or offset + form.size > len(self._data):
-            self._look(at, form.size)
+        if offset < 0 or offset + layout.size > len(self._data):
+            self._fill(at, layout.size)
             offset = 0
-        return form.unpack_from(self._data, offset)
+        return layout.unpack_from(self._data, offset)
 
     def read(self, at: int, length: int) -> bytes:
-        """At most `_LOOK` bytes."""
+        """At most `_BUFFER` bytes."""
         offset = at - self._start
         if offset < 0 or offset + length > len(self._data):
-            self._look(at, length)
+            self._fill(at, length)
             offset = 0
         return self._data[offset : offset + length]
 
-    def _look(self, at: int, length: int) -> None:
-        wanted = _LOOK if at + _LOOK <= self._size else max(length, self._size - at)
-        self._data, self._start = self.source.read(at, wanted), at
+    def _fill(self, at: int, length: int) -> None:
+        size = _BUFFER if at + _BUFFER <= self._size else max(length, self._size - at)
+        self._data, self._start = self.source.read(at, size), at
 
 
 def _entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
@@ -142,14 +142,14 @@ def _entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
         )
         if header < _ENTRY.size or at + header + payload > end:
             raise Malformed(
-                f"an entry at {at} claims {header} and {payload} bytes, but {end - at} are left in its fat binary"
+                f"the entry at {at} has {header} and {payload} bytes, but only {end - at} are left in its fat binary"
             )
         if compressed > payload:
-            raise Malformed(f"an entry at {at} claims {compressed} compressed bytes in a payload of {payload}")
+            raise Malformed(f"the entry at {at} has {compressed} compressed bytes in a payload of {payload}")
         target = _target(architecture, flags & (_A | _F))
         if target is None:
             raise Malformed(
-                f"an entry at {at} is for architecture {architecture} with flags {flags:#x}, which is no target"
+                f"the entry at {at} has an unknown target: architecture {architecture} with flags {flags:#x}"
             )
         code = _KINDS.get(kind, "other")
         compression = _compression(flags) if compressed else "none"
@@ -160,7 +160,7 @@ def _entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
 
 @cache
 def _target(architecture: int, suffixes: int) -> Target | None:
-    """The target of an entry's numbers; None if there is none such."""
+    """The target with these numbers; None if invalid."""
     if suffixes == _A | _F or not 10 <= architecture <= 999:
         return None
     suffix: Suffix = "a" if suffixes == _A else "f" if suffixes == _F else ""
@@ -172,11 +172,11 @@ def _compression(flags: int) -> Compression:
 
 
 def _skip_zeros(near: _BufferedSource, start: int, at: int, end: int) -> int:
-    """The first place from ``at`` that is not zero, on the alignment that containers have; ``end`` if there is none."""
+    """The first nonzero byte from ``at``, rounded down to the alignment of containers; ``end`` if there is none."""
     at = min(end, at + -(at - start) % ALIGNMENT)
-    length = 64  # most often the next container is right there
+    length = 64  # usually enough to find the next container
     while at < end:
-        read = near.read if length <= _LOOK else near.source.read
+        read = near.read if length <= _BUFFER else near.source.read
         block = read(at, min(length, end - at))
         if block[0]:
             return at

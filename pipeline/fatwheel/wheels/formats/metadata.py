@@ -14,7 +14,7 @@ from fatwheel import __version__
 from fatwheel.errors import UsageError
 from fatwheel.wheels.formats.wheel_name import WheelName, expanded
 
-VERSION = "2.4"  # of the metadata: the first with License-Expression and License-File
+VERSION = "2.4"  # of core metadata: the first with License-Expression and License-File
 GENERATOR = f"fatwheel {__version__}"
 
 _OWN = {"Metadata-Version", "Name", "Version", "License-File"}
@@ -54,9 +54,9 @@ Fields = Mapping[str, str | Sequence[str]]
 
 
 def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses: Sequence[str] = ()) -> bytes:
-    """METADATA for a wheel. ``fields`` are core metadata by name, in any case, with '-' or '_': ``requires_dist``.
+    """METADATA for a wheel. ``fields`` are core metadata by name, in any case and with '-' or '_': ``requires_dist``.
 
-    ``licenses`` are the names of files in ``dist-info/licenses/``. Raises `UsageError` naming every wrong field.
+    ``licenses`` are the names of files in ``dist-info/licenses/``. Raises `UsageError` naming every invalid field.
     """
     lines = [f"Metadata-Version: {VERSION}", f"Name: {distribution}", f"Version: {name.version}"]
     wrong: list[str] = []
@@ -65,13 +65,13 @@ def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses:
         field = _SPELLING.get(key.lower().replace("_", "-"), "")
         values = [value] if isinstance(value, str) else list(value)
         if field in _OWN or not field:
-            wrong.append(f"{key} ({'written by fatwheel itself' if field else 'no such field'})")
+            wrong.append(f"{key} ({'written by fatwheel' if field else 'unknown field'})")
         elif field in _ONE and len(values) > 1:
-            wrong.append(f"{key} (one value, not {len(values)})")
+            wrong.append(f"{key} (expected one value, found {len(values)})")
         elif field == "Description":
             description = "".join(values)
         elif any("\n" in text or "\r" in text for text in values):
-            wrong.append(f"{key} (a line break)")
+            wrong.append(f"{key} (contains a line break)")
         else:
             lines += [f"{field}: {text}" for text in values if text]
     lines += [f"License-File: {file}" for file in licenses]
@@ -86,14 +86,14 @@ def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses:
             ]
     if wrong:
         raise UsageError(
-            f"metadata of {distribution} that cannot be written: {'; '.join(wrong)}",
+            f"invalid metadata of {distribution}: {'; '.join(wrong)}",
             help="use the fields of core metadata 2.4: summary, requires_python, requires_dist ...",
         )
     return data
 
 
 def write_wheel_file(name: WheelName) -> bytes:
-    """WHEEL for a wheel of this name."""
+    """WHEEL for a wheel with this name."""
     lines = [
         "Wheel-Version: 1.0",
         f"Generator: {GENERATOR}",
@@ -105,7 +105,7 @@ def write_wheel_file(name: WheelName) -> bytes:
 
 
 def read_headers(data: bytes) -> Message:
-    """METADATA or WHEEL as headers and a body, both UTF-8, which plain e-mail headers are not."""
+    """Parse METADATA or WHEEL into headers and a body, both in UTF-8, unlike plain email."""
     return Parser(policy=compat32).parsestr(data.decode("utf-8", "surrogateescape"))
 
 

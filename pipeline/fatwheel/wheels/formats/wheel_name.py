@@ -1,4 +1,4 @@
-"""Names: a wheel's file name and what its parts promise, and the names that follow from it."""
+"""Wheel file names: their parts, the folder names that follow from them, and platform tags."""
 
 from __future__ import annotations
 
@@ -11,64 +11,60 @@ from packaging.version import Version
 
 from fatwheel.errors import UsageError
 
-# The glibc of the tags that came before manylinux_X_Y (PEP 600).
+# The glibc of the tags that preceded manylinux_X_Y (PEP 600).
 _LEGACY: dict[str, tuple[int, int]] = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 
 
 @dataclass(frozen=True)
 class WheelName:
-    """A file name that follows the rules: ``demo_jit-0.6.13+cu130.sm12x-cp39-abi3-manylinux_2_28_x86_64.whl``."""
+    """A valid file name: ``demo_jit-0.6.13+cu130.sm12x-cp39-abi3-manylinux_2_28_x86_64.whl``."""
 
     text: str
-    distribution: str  # normalised: flashinfer-jit-cache
+    distribution: str  # normalized: flashinfer-jit-cache
     version: Version
     build: BuildTag
     tags: frozenset[Tag]
 
     @classmethod
     def parse(cls, text: str) -> WheelName:
-        """Raises `UsageError` for what pip and uv would not find."""
+        """Parse a file name. Raises `UsageError` for one that pip and uv would ignore."""
         try:
             distribution, version, build, tags = parse_wheel_filename(text)
-        except ValueError as error:  # also what Python says of a number without end
+        except ValueError as error:  # also raised by Python for numbers that are too long
             raise UsageError(
-                f"'{text}' is not the file name of a wheel ({error})",
+                f"invalid wheel file name '{text}' ({error})",
                 help="name it {distribution}-{version}-{python}-{abi}-{platform}.whl, '+' before a local version",
             ) from None
         return cls(text, distribution, version, build, tags)
 
     @classmethod
     def of(cls, distribution: str, version: str, tags: str) -> WheelName:
-        """The name for a distribution, a version with its local label, and tags.
+        """The file name for a distribution, a version with its local label, and tags.
 
         ``tags`` is like ``cp39-abi3-manylinux_2_28_x86_64``. Raises `UsageError`.
         """
         if len(tags.split("-")) != 3 or not all(tags.split("-")):
-            raise UsageError(
-                f"'{tags}' is not a set of wheel tags", help="write it like cp39-abi3-manylinux_2_28_x86_64"
-            )
+            raise UsageError(f"invalid wheel tags '{tags}'", help="write it like cp39-abi3-manylinux_2_28_x86_64")
         if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", distribution):
-            raise UsageError(
-                f"'{distribution}' is not the name of a distribution", help="use letters, digits, '-', '_', '.'"
-            )
+            raise UsageError(f"invalid distribution name '{distribution}'", help="use letters, digits, '-', '_', '.'")
         normal = version_of(version)
         if normal is None:
-            raise UsageError(f"'{version}' is not a version", help="write it like 0.6.13+cu130.sm12x")
+            raise UsageError(f"invalid version '{version}'", help="write it like 0.6.13+cu130.sm12x")
         return cls.parse(f"{escaped(distribution)}-{normal}-{tags}.whl")
 
     @property
     def stem(self) -> str:
-        """``flashinfer_jit_cache-0.6.13+cu130.sm12x``: what the dist-info and data folders begin with."""
+        """``flashinfer_jit_cache-0.6.13+cu130.sm12x``: the start of the names of the dist-info and .data folders."""
         return f"{escaped(self.distribution)}-{self.version}"
 
     @property
     def dist_info(self) -> str:
-        """The dist-info folder of a wheel of this name, without a slash."""
+        """The dist-info folder, without a slash."""
         return f"{self.stem}.dist-info"
 
     @property
     def tag_text(self) -> str:
-        """The three tags as they stand in the name."""
+        """The three tags as in the file name."""
         return "-".join(self.text.removesuffix(".whl").split("-")[-3:])
 
     @property
@@ -83,25 +79,25 @@ class WheelName:
 
 
 def version_of(text: str) -> Version | None:
-    """A version; None for what is none, and for numbers of more digits than Python reads (4300)."""
+    """Parse a version; None if it is invalid, or has a number of more than 4300 digits, Python's limit."""
     try:
         return Version(text)
-    except ValueError:  # InvalidVersion is one
+    except ValueError:  # InvalidVersion is a subclass
         return None
 
 
 def escaped(distribution: str) -> str:
-    """A distribution's name as file and folder names hold it: ``flashinfer_jit_cache``."""
+    """A distribution name as in file and folder names: ``flashinfer_jit_cache``."""
     return canonicalize_name(distribution).replace("-", "_")
 
 
 def expanded(tags: str) -> tuple[str, ...]:
-    """All single tags of a set as ``py2.py3-none-any``, sorted, as WHEEL lists them."""
+    """The single tags of a set such as ``py2.py3-none-any``, sorted, as in WHEEL."""
     return tuple(sorted(map(str, parse_tag(tags))))
 
 
 def glibc_floor(platform: str) -> tuple[int, int] | None:
-    """The glibc that a manylinux platform tag promises to load on; None for other platforms."""
+    """The oldest glibc that a manylinux platform tag allows; None for other platforms."""
     match = re.fullmatch(r"manylinux_(\d+)_(\d+)_\w+", platform)
     if match:
         return int(match[1]), int(match[2])
@@ -109,7 +105,7 @@ def glibc_floor(platform: str) -> tuple[int, int] | None:
 
 
 def architecture(platform: str) -> str | None:
-    """The CPU of a Linux platform tag (``x86_64``); None for other platforms."""
+    """The CPU architecture of a Linux platform tag (``x86_64``); None for other platforms."""
     match = re.fullmatch(
         r"(?:linux|manylinux1|manylinux2010|manylinux2014|(?:manylinux|musllinux)_\d+_\d+)_(\w+)", platform
     )

@@ -1,4 +1,4 @@
-"""A bounded cache of blocks over bytes that are far away, so that many small reads become few requests."""
+"""A bounded block cache over a slow source, which turns many small reads into few requests."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fatwheel.wheels.io.byte_sources import check_within
 
 BLOCK = 64 << 10  # bytes
 KEPT = 256  # blocks: 16 MiB
-DIRECT = 4 << 20  # bytes; a longer read is one request of its own and leaves no blocks behind
-AHEAD = 64  # blocks that are fetched at once at most where reads follow one another
+DIRECT = 4 << 20  # bytes; a longer read is one request and is not cached
+AHEAD = 64  # blocks fetched at once for sequential reads, at most
 
 Fetch = Callable[[int, int, BinaryIO], None]
-"""Write exactly so many bytes from an offset to a file, or raise."""
+"""Offset, length and a file -> writes exactly these bytes to the file, or raises."""
 
 
 class BlockCache:
-    """A `Source` of ``size`` bytes which ``fetch`` brings. Safe to read from several threads.
+    """A `Source` of ``size`` bytes that reads through ``fetch``. Safe to use from several threads.
 
-    Blocks are counted back from the end, of which ``tail`` holds the last bytes: an archive's directory is there.
+    Blocks are aligned to the end, because the directory of an archive is there; ``tail`` are known last bytes.
     """
 
     def __init__(self, size: int, fetch: Fetch, tail: bytes = b"") -> None:
@@ -32,7 +32,7 @@ class BlockCache:
         self._shift = -size % BLOCK  # the first block is short
         self._lock = threading.Lock()
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
-        self._coming: dict[int, Future[bytes]] = {}
+        self._pending: dict[int, Future[bytes]] = {}
         self._next = -1  # the block after the last request
         self._ahead = 1
         for block in range(self._block(size - len(tail)), self._end):
@@ -46,7 +46,7 @@ class BlockCache:
 
     @property
     def _end(self) -> int:
-        """The number of blocks."""
+        """Number of blocks."""
         return (self._size + self._shift) // BLOCK
 
     def _block(self, offset: int) -> int:
@@ -56,14 +56,14 @@ class BlockCache:
         return max(0, block * BLOCK - self._shift), (block + 1) * BLOCK - self._shift
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes. Raises `Malformed` past the end, and what ``fetch`` raises."""
+        """Exactly ``length`` bytes. Raises `Malformed` past the end, and the errors of ``fetch``."""
         check_within(self, offset, length)
         if not length:
             return b""
-        return self._far(offset, length) if length > DIRECT else self._near(offset, length)
+        return self._read_long(offset, length) if length > DIRECT else self._read_short(offset, length)
 
-    def _far(self, offset: int, length: int) -> bytes:
-        """A long read: only its first and last bytes may be here already."""
+    def _read_long(self, offset: int, length: int) -> bytes:
+        """A long read, of which only the first and last blocks may be cached."""
         first, last = self._block(offset), self._block(offset + length - 1)
         with self._lock:
             start = first
@@ -89,31 +89,31 @@ class BlockCache:
         start, _ = self._bounds(block)
         buffer.write(data[max(0, begin - start) : end - start])
 
-    def _near(self, offset: int, length: int) -> bytes:
-        """A short read: what is not here is fetched in whole blocks, once, whoever else asks for them."""
-        wanted = range(self._block(offset), self._block(offset + length - 1) + 1)
+    def _read_short(self, offset: int, length: int) -> bytes:
+        """A short read: missing blocks are fetched whole, and only once for all threads."""
+        needed = range(self._block(offset), self._block(offset + length - 1) + 1)
         found: dict[int, bytes | Future[bytes]] = {}
         with self._lock:
-            for block in wanted:
+            for block in needed:
                 if block in self._blocks:
                     self._blocks.move_to_end(block)
                     found[block] = self._blocks[block]
-                elif block in self._coming:
-                    found[block] = self._coming[block]
-            runs = self._claim([block for block in wanted if block not in found])
-            found |= {block: self._coming[block] for block in wanted if block not in found}
+                elif block in self._pending:
+                    found[block] = self._pending[block]
+            runs = self._claim([block for block in needed if block not in found])
+            found |= {block: self._pending[block] for block in needed if block not in found}
         for at, run in enumerate(runs):
             try:
-                self._bring(run)
+                self._fetch_run(run)
             except BaseException as error:
                 self._give_up([block for left in runs[at:] for block in left], error)
                 raise
         parts = {block: held if isinstance(held, bytes) else held.result() for block, held in found.items()}
-        start, _ = self._bounds(wanted[0])
-        return b"".join(parts[block] for block in wanted)[offset - start : offset - start + length]
+        start, _ = self._bounds(needed[0])
+        return b"".join(parts[block] for block in needed)[offset - start : offset - start + length]
 
     def _claim(self, missing: list[int]) -> list[range]:
-        """Neighbouring blocks as one run each, which this thread brings; the last is longer the more follow it."""
+        """Adjacent blocks as runs for this thread to fetch; the last run grows while reads are sequential."""
         runs: list[range] = []
         for block in missing:
             if runs and runs[-1].stop == block:
@@ -125,15 +125,15 @@ class BlockCache:
             last = runs[-1]
             stop = last.stop
             while stop < min(self._end, last.start + self._ahead) and not (
-                stop in self._blocks or stop in self._coming
+                stop in self._blocks or stop in self._pending
             ):
                 stop += 1
             runs[-1] = range(last.start, stop)
             self._next = stop
-        self._coming |= {block: Future() for run in runs for block in run}
+        self._pending |= {block: Future() for run in runs for block in run}
         return runs
 
-    def _bring(self, run: range) -> None:
+    def _fetch_run(self, run: range) -> None:
         begin, end = self._bounds(run.start)[0], self._bounds(run.stop - 1)[1]
         buffer = io.BytesIO()
         self._fetch(begin, end - begin, buffer)
@@ -142,12 +142,12 @@ class BlockCache:
             for block in run:
                 start, stop = self._bounds(block)
                 self._blocks[block] = data[start - begin : stop - begin]
-                self._coming.pop(block).set_result(self._blocks[block])
+                self._pending.pop(block).set_result(self._blocks[block])
             while len(self._blocks) > KEPT:
                 self._blocks.popitem(last=False)
 
     def _give_up(self, blocks: list[int], error: BaseException) -> None:
         with self._lock:
             for block in blocks:
-                if future := self._coming.pop(block, None):
+                if future := self._pending.pop(block, None):
                     future.set_exception(error)

@@ -1,4 +1,4 @@
-"""Where bytes are read from: memory, or a seekable file or a stretch of one, always by position."""
+"""Byte sources that are read by position: memory, seekable files, and ranges of other sources."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ BLOCK = 1 << 20  # bytes read at a time by `blocks`
 
 
 class Malformed(VerificationError):
-    """Bytes that are not what their format says: cut short, garbled, or made to mislead."""
+    """Bytes that violate their format: truncated, corrupt, or made to mislead."""
 
 
 class Source(Protocol):
-    """Something of a known size (bytes) that is read by position. Safe to read from several threads."""
+    """Bytes of a known size that are read by position. Safe to use from several threads."""
 
     @property
     def size(self) -> int:
-        """How many bytes it holds."""
+        """Size in bytes."""
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``. Raises `Malformed` where the source ends before that."""
+        """Exactly ``length`` bytes from ``offset``. Raises `Malformed` if the source is shorter."""
 
 
 def check_within(source: Source, offset: int, length: int) -> None:
-    """Raise `Malformed` unless a source holds these bytes."""
+    """Raise `Malformed` unless the source contains these bytes."""
     if offset < 0 or length < 0 or offset + length > source.size:
-        raise Malformed(f"cut short: {length} bytes wanted at {offset}, but there are {source.size}")
+        raise Malformed(f"truncated: expected {length} bytes at {offset}, but the size is {source.size}")
 
 
 class BytesSource:
@@ -51,13 +51,13 @@ class BytesSource:
         return bytes(self._view[offset : offset + length])
 
     def view(self, offset: int, length: int) -> memoryview:
-        """The same bytes, not copied."""
+        """The same bytes without a copy."""
         check_within(self, offset, length)
         return self._view[offset : offset + length]
 
 
 class FileSource:
-    """A seekable binary file, whose position is nobody else's business from then on. Closing stays with the caller."""
+    """A seekable binary file. The caller must not move its position, and closes it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -77,12 +77,12 @@ class FileSource:
         data = self._read(offset, length)
         if len(data) == length:
             return data
-        parts = [data]  # Linux gives at most 2 GiB a call
+        parts = [data]  # Linux reads at most 2 GiB per call
         while data and (left := length - sum(map(len, parts))):
             data = self._read(offset + length - left, left)
             parts.append(data)
         if not data:
-            raise Malformed(f"cut short: the file lost its end while it was read, at {offset}")
+            raise Malformed(f"truncated at {offset} while it was read")
         return b"".join(parts)
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -94,22 +94,22 @@ class FileSource:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading. Raises `UsageError` if that cannot be."""
+    """Open a seekable file for reading. Raises `UsageError` if that fails."""
     try:
         file = path.open("rb")
     except OSError as error:
         help = None
         if isinstance(error, FileNotFoundError):
-            help = "no file fits: build or download it first" if set("*?[") & set(str(path)) else "see its spelling"
-        raise UsageError(f"cannot be read: {os.strerror(error.errno or 0)}", where=str(path), help=help) from None
+            help = "no file matches; build or download it first" if set("*?[") & set(str(path)) else "check the path"
+        raise UsageError(f"cannot read: {os.strerror(error.errno or 0)}", where=str(path), help=help) from None
     if not file.seekable():
         file.close()
-        raise UsageError("a pipe, which cannot be read by position", where=str(path), help="write it to a file first")
+        raise UsageError("cannot read a pipe by position", where=str(path), help="write it to a file first")
     return file
 
 
 class RangeSource:
-    """``size`` bytes of another source, from ``start``. Raises `Malformed` where they are not all there."""
+    """``size`` bytes of another source from ``start``. Raises `Malformed` if the source is shorter."""
 
     def __init__(self, source: Source, start: int, size: int) -> None:
         check_within(source, start, size)
@@ -125,7 +125,7 @@ class RangeSource:
 
 
 def blocks(source: Source, offset: int = 0, end: int | None = None) -> Iterator[bytes | memoryview]:
-    """The bytes from ``offset`` to ``end`` (the source's own, if None), at most `BLOCK` at a time."""
+    """The bytes from ``offset`` to ``end`` (default: the end of the source), at most `BLOCK` at a time."""
     end = source.size if end is None else end
     for start in range(offset, end, BLOCK):
         length = min(BLOCK, end - start)
@@ -133,7 +133,7 @@ def blocks(source: Source, offset: int = 0, end: int | None = None) -> Iterator[
 
 
 class Reader(io.RawIOBase):
-    """A source as a read-only file, for what wants a file."""
+    """A source as a read-only file object."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class Reader(io.RawIOBase):
         return len(data)
 
     def read(self, size: int | None = -1) -> bytes:
-        """At most ``size`` bytes; no room is made for more than there are, whatever an archive claims."""
+        """At most ``size`` bytes; memory is allocated only for bytes that exist, whatever size an archive claims."""
         left = max(0, self._source.size - self._position)
         length = left if size is None or size < 0 else min(size, left)
         data = self._source.read(self._position, length)

@@ -1,4 +1,4 @@
-"""A file at a URL as a source: HTTP range requests bring what is read, and little more."""
+"""A file at a URL as a byte source, of which HTTP range requests fetch only what is read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from urllib.parse import unquote
 
 from fatwheel.errors import UsageError
 from fatwheel.wheels.io.block_cache import BLOCK, BlockCache
-from fatwheel.wheels.io.http_ranges import RemoteFailure, Requests, shown, split
+from fatwheel.wheels.io.http_ranges import RemoteFailure, Requests, parse_url, redact
 
 if TYPE_CHECKING:
     import httpx
 
-TAIL = 2 * BLOCK  # bytes of the first request: the directory of an archive of a thousand members
+TAIL = 2 * BLOCK  # bytes of the first request: the directory of an archive with a thousand members
 
 
 @dataclass(frozen=True)
 class _State:
-    """What tells one state of a file from another."""
+    """What identifies one state of a file."""
 
     size: int
     etag: str
@@ -32,27 +32,27 @@ class _State:
 
     @property
     def condition(self) -> str:
-        """What `If-Range` takes; empty where nothing fits: a weak ETag says nothing of bytes."""
+        """The value for `If-Range`; empty if there is none. A weak ETag does not identify bytes."""
         return self.etag if self.etag.startswith('"') else self.modified
 
     def differs(self, other: _State) -> bool:
-        """Whether the file is another one. An answer to `If-Range` may leave out what it has already agreed to."""
+        """Whether the file has changed. A response to `If-Range` may omit the header that matched."""
         pairs = ((self.etag, other.etag), (self.modified, other.modified))
         return self.size != other.size or any(here != there for here, there in pairs if here and there)
 
 
 def name_at(url: str) -> str:
     """The last part of a URL's path, decoded: ``demo-1.0+cu130-py3-none-any.whl``. Raises `UsageError`."""
-    name = unquote(split(url).path.rpartition("/")[2])
+    name = unquote(parse_url(url).path.rpartition("/")[2])
     if not name or not name.isprintable():
-        raise UsageError("no file is named at the end of its path", where=shown(url), help="give the URL of a file")
+        raise UsageError("the URL does not end in a file name", where=redact(url), help="pass the URL of a file")
     return name
 
 
 class RemoteFile:
-    """A `Source` over HTTP ranges, in flat memory. Raises `RemoteFailure`. Safe to read from several threads.
+    """A `Source` over HTTP ranges, in constant memory. Raises `RemoteFailure`. Safe to use from several threads.
 
-    A file that changes in the meantime is a failure too; so is a server whose answers do not fit the questions.
+    It also fails if the file changes while it is read, or if a response does not match its request.
     """
 
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -79,45 +79,45 @@ class RemoteFile:
 
     @property
     def fetched(self) -> int:
-        """Bytes that have come so far."""
+        """Bytes received so far."""
         return self._requests.fetched
 
     @property
     def requests(self) -> int:
-        """How many were sent so far, redirects and failed ones among them."""
+        """Requests sent so far, including redirects and failures."""
         return self._requests.count
 
     def read(self, offset: int, length: int) -> bytes:
         return self._cache.read(offset, length)
 
     def _open(self) -> tuple[_State, bytes]:
-        """The file's state and its last bytes; without them where a server knows no ranges that count from the end."""
+        """The state of the file, and its last bytes unless the server does not support suffix ranges."""
         for span in (f"bytes=-{TAIL}", f"bytes=0-{BLOCK - 1}"):
-            found = self._requests.patiently(partial(self._first, span))
+            found = self._requests.retry(partial(self._first, span))
             if found:
                 return found
-        raise self._requests.failure("the server does not send parts of files")
+        raise self._requests.failure("the server does not support range requests")
 
     def _first(self, span: str) -> tuple[_State, bytes] | None:
         data = BytesIO()
-        with self._requests.get(span) as answer:
-            length = answer.headers.get("content-length", "")
-            if answer.status_code == 206:
-                start, end, size = self._span(answer)
-            elif answer.status_code == 200 and length.isdecimal() and int(length) <= TAIL:
-                start, end, size = 0, int(length), int(length)  # small enough to be taken whole
-            elif answer.status_code == 416 and answer.headers.get("content-range") == "bytes */0":
-                return _state(answer, 0), b""
+        with self._requests.get(span) as response:
+            length = response.headers.get("content-length", "")
+            if response.status_code == 206:
+                start, end, size = self._span(response)
+            elif response.status_code == 200 and length.isdecimal() and int(length) <= TAIL:
+                start, end, size = 0, int(length), int(length)  # small enough to read whole
+            elif response.status_code == 416 and response.headers.get("content-range") == "bytes */0":
+                return _state(response, 0), b""
             else:
                 return None
             if end == size and end - start <= TAIL:
-                self._requests.take(answer, end - start, data)
+                self._requests.take(response, end - start, data)
             elif start:
                 raise self._requests.failure(f"the server sent bytes {start} to {end - 1} of {size}, not the last")
-            return _state(answer, size), data.getvalue()
+            return _state(response, size), data.getvalue()
 
     def _fetch(self, offset: int, length: int, into: BinaryIO) -> None:
-        """Bring bytes; after a break, go on from where it was."""
+        """Fetch bytes; after an interruption, continue where it stopped."""
         start = into.tell()
 
         def rest() -> None:
@@ -125,39 +125,41 @@ class RemoteFile:
             if done < length:
                 self._range(offset + done, offset + length, into)
 
-        self._requests.patiently(rest, into.tell)
+        self._requests.retry(rest, into.tell)
 
     def _range(self, offset: int, end: int, into: BinaryIO) -> None:
-        with self._requests.get(f"bytes={offset}-{end - 1}", self._state.condition) as answer:
-            if answer.status_code == 206:
-                span = self._span(answer)
-                if self._state.differs(_state(answer, span[2])):
+        with self._requests.get(f"bytes={offset}-{end - 1}", self._state.condition) as response:
+            if response.status_code == 206:
+                span = self._span(response)
+                if self._state.differs(_state(response, span[2])):
                     raise self._changed()
                 if span[:2] != (offset, end):
-                    sent = f"bytes {span[0]} to {span[1] - 1}, where {offset} to {end - 1} were asked for"
-                    raise self._requests.failure(f"the server sent {sent}")
-                self._requests.take(answer, end - offset, into)
+                    sent = f"the server sent {span[0]} to {span[1] - 1}"
+                    raise self._requests.failure(f"expected bytes {offset} to {end - 1}, but {sent}")
+                self._requests.take(response, end - offset, into)
                 return
-            length = answer.headers.get("content-length", "")
-            now = _state(answer, int(length) if length.isdecimal() else self.size)
-            if answer.status_code == 416 or (answer.status_code == 200 and self._state.differs(now)):
+            length = response.headers.get("content-length", "")
+            now = _state(response, int(length) if length.isdecimal() else self.size)
+            if response.status_code == 416 or (response.status_code == 200 and self._state.differs(now)):
                 raise self._changed()
-            raise self._requests.failure(f"the server no longer sends parts of the file ({answer.status_code})")
+            raise self._requests.failure(
+                f"the server stopped supporting range requests (status {response.status_code})"
+            )
 
     def _changed(self) -> RemoteFailure:
         return self._requests.failure("the file changed while it was read", "try again")
 
-    def _span(self, answer: httpx.Response) -> tuple[int, int, int]:
-        """First byte, end and the whole file's size of a 206."""
-        told = answer.headers.get("content-range", "")
-        match = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", told.strip(), re.ASCII | re.IGNORECASE)
+    def _span(self, response: httpx.Response) -> tuple[int, int, int]:
+        """First byte, end and size of the whole file, from a 206 response."""
+        header = response.headers.get("content-range", "")
+        match = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", header.strip(), re.ASCII | re.IGNORECASE)
         if not match:
-            raise self._requests.failure(f"the server sent a part without saying which of how much ('{told}')")
+            raise self._requests.failure(f"the server sent an invalid Content-Range '{header}'")
         start, end, size = int(match[1]), int(match[2]) + 1, int(match[3])
         if not start < end <= size:
-            raise self._requests.failure(f"the server sent a part that cannot be ('{told}')")
+            raise self._requests.failure(f"the server sent an impossible Content-Range '{header}'")
         return start, end, size
 
 
-def _state(answer: httpx.Response, size: int) -> _State:
-    return _State(size, answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
+def _state(response: httpx.Response, size: int) -> _State:
+    return _State(size, response.headers.get("etag", ""), response.headers.get("last-modified", ""))

@@ -1,1 +1,1 @@
-"""Making wheels: pack, repack, split, shim, placeholder and variants."""
+"""Write wheels: pack, repack, split, shim, placeholder and variants."""

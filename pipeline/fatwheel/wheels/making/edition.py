@@ -99,7 +99,7 @@ class Edition:
         return self.archive.read(self.archive.by_name[member])
 
     def rewrite(self, texts: Mapping[str, bytes]) -> None:
-        """Give members new contents, or add members. Files that the edition itself writes are left alone."""
+        """Give members new contents, or add members. Files that the edition writes itself are not replaced."""
         generated = {self.own(file) for file in ("RECORD", *SIGNATURES, sbom.FILE)}
         self.texts = {name: data for name, data in texts.items() if name not in generated} | self.texts
 

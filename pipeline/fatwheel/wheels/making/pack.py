@@ -37,7 +37,7 @@ def pack(
 
     ``version`` includes the local label, ``tags`` is like ``cp39-abi3-manylinux_2_28_x86_64``, ``metadata`` is as for
     `metadata.write_metadata`, ``level`` is 0 (store) to 12. Equal trees give equal bytes: members are sorted, dated
-    ``SOURCE_DATE_EPOCH`` (else 1980-01-01), and keep only their executable bit. ``__pycache__`` folders are left out.
+    ``SOURCE_DATE_EPOCH`` (else 1980-01-01), and keep only their executable bit. ``__pycache__`` folders are excluded.
     With ``empty`` the tree may contain no files; the wheel then consists of its metadata.
     Raises `UsageError` naming every file that a wheel cannot contain.
     """

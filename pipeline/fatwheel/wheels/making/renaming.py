@@ -34,7 +34,7 @@ class Renaming:
             return name
         if top == self.before:
             return f"{self.after}/{rest}"
-        if top.endswith(".data") and _parse_folder(top) == _parse_folder(self.before):  # spellings may differ
+        if top.endswith(".data") and _parse_folder(top) == _parse_folder(self.before):  # not always written alike
             return f"{self.data}/{rest}"
         return name
 

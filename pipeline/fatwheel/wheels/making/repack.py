@@ -153,7 +153,7 @@ def _check_targets(edition: Edition, excluded: list[str]) -> None:
     if lost:
         missing = ", ".join(f"{kind} for {target}" for target, kind in sorted(lost))
         raise UsageError(
-            f"without {', '.join(excluded)} there is no {missing}, which its fatwheel.json declares",
+            f"excluding {', '.join(excluded)} removes all {missing}, which its fatwheel.json declares",
             where=edition.archive.name,
             help="keep one of these files, or split the wheel by family or target",
         )

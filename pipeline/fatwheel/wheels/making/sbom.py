@@ -24,7 +24,7 @@ from fatwheel.wheels.formats.metadata import read_headers
 from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.making.writer import Late, of_bytes
 from fatwheel.wheels.reading.contents import Contents
-from fatwheel.wheels.reading.inventory import sums
+from fatwheel.wheels.reading.inventory import sum_code
 
 FILE = "sboms/fatwheel.cdx.json"
 """Its path in the dist-info folder."""
@@ -112,7 +112,7 @@ def _module(member: str, one: Contents, sha256: bytes) -> _Component:
             {"member": member}
             | {
                 f"{target}:{kind}:bytes": str(code.stored)
-                for target, codes in sums(one.entries).items()
+                for target, codes in sum_code(one.entries).items()
                 for kind, code in (("sass", codes.sass), ("ptx", codes.ptx))
                 if code
             }

@@ -93,7 +93,7 @@ def _read_provider(wheel: Path) -> _ReadProvider:
             help="name the distribution like mykernels-sm90a, or build it with fatwheel and `layout: provider`",
         )  # fmt: skip
     arches = {arch for platform in name.platforms if (arch := architecture(platform))}
-    # A free-threaded Python has the same version as the default one, and markers cannot tell them apart.
+    # A free-threaded Python has the same version as the default one, and markers cannot distinguish them.
     pythons = {found[1] for tag in name.tags if (found := re.fullmatch(r"cp3(\d+)t?", tag.abi))}
     machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
     provider = Provider(extra, name.distribution, str(name.version), machine)

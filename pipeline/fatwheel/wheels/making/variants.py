@@ -77,7 +77,7 @@ def _read_variant(path: Path) -> _Variant:
         embedded = read_embedded(archive, invalid="raise")
     if embedded is None:
         raise UsageError(
-            f"cannot tell which GPUs {path.name} supports: it has no {EMBEDDED}", where=str(path),
+            f"unknown GPUs: the wheel has no {EMBEDDED}", where=str(path),
             help="build it with fatwheel, or omit it",
         )  # fmt: skip
     public = with_version(name, None, "")

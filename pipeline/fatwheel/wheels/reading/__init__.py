@@ -1,1 +1,1 @@
-"""Reading a wheel: archive, members, contents, inventory and embedded metadata."""
+"""Read a wheel: its archive, members, device code, inventory and embedded metadata."""

@@ -1,4 +1,4 @@
-"""A wheel's archive: its members, read from the zip in place, with nothing unpacked to disk."""
+"""A wheel's zip archive: list and read its members without unpacking it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ from fatwheel.wheels.reading.member import BOMB_RATIO, Member
 
 __all__ = ["Archive", "Member", "open_file"]
 
-IN_MEMORY = (
-    1 << 30
-)  # bytes; a larger member is unpacked into an anonymous temporary file when it is to be read by position
+IN_MEMORY = 1 << 30
+"""Bytes; a larger compressed member is unpacked to an anonymous temporary file to read it by position."""
 BOMB_TOTAL = 1 << 30  # bytes
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 
 
 class Archive:
-    """A wheel that is open for reading. Safe to read from several threads. Raises `Malformed` for a broken zip.
+    """A wheel open for reading. Safe to use from several threads. Raises `Malformed` for an invalid zip file.
 
-    ``in_order``: members are best read one after the other as they lie, as over a network.
+    ``in_order``: members should be read in the order of their offsets, as over a network.
     """
 
     def __init__(self, source: Source, name: str, *, in_order: bool = False) -> None:
@@ -54,15 +53,13 @@ class Archive:
         except Malformed:
             raise
         except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
-            raise Malformed(
-                f"not a readable zip archive ({error})", where=name, help="build or fetch it again"
-            ) from None
+            raise Malformed(f"invalid zip archive ({error})", where=name, help="build or download it again") from None
         self._refuse_bombs()
         self._file: BinaryIO | None = None
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a file. Raises `UsageError` if it is not there, `Malformed` if it is no zip."""
+        """Open a file. Raises `UsageError` if it cannot be opened, `Malformed` if it is not a zip file."""
         file = open_file(path)
         try:
             archive = cls(FileSource(file), path.name)
@@ -82,24 +79,24 @@ class Archive:
             self._file.close()
 
     def _refuse_bombs(self) -> None:
-        """Members that share bytes are how a small zip holds a very large one; many small bombs are another way."""
+        """Raise `Malformed` for zip bombs: a high total ratio, or members that share bytes."""
         total = sum(member.size for member in self.members)
         if total > BOMB_TOTAL and total > BOMB_RATIO * self.source.size:
-            what = f"{self.source.size} bytes that would grow to {total}"
+            what = f"zip bomb: {self.source.size} bytes unpack to {total}"
             raise Malformed(what, where=self.name, help="do not install it")
         end = 0
         for member in sorted(self.members, key=lambda m: m.header):
             if member.header < end:
-                raise Malformed("members of the archive overlap", where=self.name, help="do not install it")
+                raise Malformed("zip bomb: members of the archive overlap", where=self.name, help="do not install it")
             end = member.header + _LOCAL.size + member.stored
         if end > self._directory:
             raise Malformed(
-                "members reach into the archive's directory", where=self.name, help="build or fetch it again"
+                "members overlap the directory of the archive", where=self.name, help="build or download it again"
             )
 
     @cached_property
     def by_name(self) -> dict[str, Member]:
-        """Files by name; the last of those that share one."""
+        """Files by name; of several with one name, the last."""
         return {member.name: member for member in self.members if not member.is_folder}
 
     @property
@@ -113,42 +110,44 @@ class Archive:
         """The one dist-info folder. Raises `Malformed` unless there is exactly one."""
         found = self.dist_infos
         if len(found) != 1:
-            raise Malformed(f"{len(found)} dist-info folders, where one is expected", where=self.name)
+            raise Malformed(f"expected one dist-info folder, found {len(found)}", where=self.name)
         return found[0]
 
     def raw(self, member: Member) -> RangeSource:
-        """A member's bytes as they are stored. Raises `Malformed` where its header and the directory differ."""
+        """A member's compressed bytes. Raises `Malformed` if its header and the directory differ."""
         header = self.source.read(member.header, _LOCAL.size)
         magic, _, flags, method, _, _, crc, stored, size, name_size, extra_size = _LOCAL.unpack(header)
         if magic != b"PK\3\4":
-            raise Malformed("no header where the directory of the archive says", where=member.name)
+            raise Malformed("local header not found", where=member.name)
         name = self.source.read(member.header + _LOCAL.size, name_size)
-        later = flags & 0x8  # sizes and checksum follow the data
-        told = name.decode("utf-8" if flags & 0x800 else "cp437", "replace")
+        deferred = flags & 0x8  # sizes and checksum follow the data
+        decoded = name.decode("utf-8" if flags & 0x800 else "cp437", "replace")
         differs = [
             what
             for what, here, there in (
-                ("name", told, member.name),
+                ("name", decoded, member.name),
                 ("method", method, member.method),
                 ("encryption", flags & 0x1, member.flags & 0x1),
-                ("checksum", member.crc if later else crc, member.crc),
-                ("stored size", member.stored if later or stored == 0xFFFFFFFF else stored, member.stored),
-                ("size", member.size if later or size == 0xFFFFFFFF else size, member.size),
+                ("checksum", member.crc if deferred else crc, member.crc),
+                ("stored size", member.stored if deferred or stored == 0xFFFFFFFF else stored, member.stored),
+                ("size", member.size if deferred or size == 0xFFFFFFFF else size, member.size),
             )
             if here != there
         ]
         if differs:
-            raise Malformed(f"its header and the archive's directory differ ({', '.join(differs)})", where=member.name)
+            raise Malformed(
+                f"local header and directory of the archive differ ({', '.join(differs)})", where=member.name
+            )
         if member.flags & 0x1:
             raise Malformed("encrypted", where=member.name)
         if member.method not in (STORED, DEFLATED):
-            raise Malformed(f"compression method {member.method}, which no installer has to know", where=member.name)
+            raise Malformed(f"unsupported compression method {member.method}", where=member.name)
         if member.is_bomb:
-            raise Malformed(f"{member.stored} bytes that would grow to {member.size}", where=member.name)
+            raise Malformed(f"zip bomb: {member.stored} bytes unpack to {member.size}", where=member.name)
         return RangeSource(self.source, member.header + _LOCAL.size + name_size + extra_size, member.stored)
 
     def head(self, member: Member, length: int) -> bytes:
-        """Up to ``length`` (at most a few hundred) first bytes of a member, not checked against its checksum."""
+        """Up to ``length`` (at most a few hundred) first bytes of a member, without verifying its checksum."""
         raw = self.raw(member)
         if member.method == STORED:
             return raw.read(0, min(length, raw.size))
@@ -156,10 +155,10 @@ class Archive:
         try:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(start, length)
         except zlib.error as error:
-            raise Malformed(f"not a deflate stream ({error})", where=member.name) from None
+            raise Malformed(f"invalid deflate stream ({error})", where=member.name) from None
 
     def chunks(self, member: Member) -> Iterator[bytes | memoryview]:
-        """A member's bytes in flat memory. Raises `Malformed`, at the latest after the last of them."""
+        """A member's contents in constant memory. Raises `Malformed`, at the latest after the last chunk."""
         pieces = blocks(self.raw(member))
         size = crc = 0
         try:
@@ -171,18 +170,20 @@ class Archive:
         except Malformed as error:
             raise Malformed(error.what, where=member.name) from None
         if size != member.size:
-            raise Malformed(f"not the {member.size} bytes that are declared", where=member.name)
+            raise Malformed(
+                f"expected {member.size} bytes, found {size}{'+' if size > member.size else ''}", where=member.name
+            )
         if crc != member.crc:
-            raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
+            raise Malformed("checksum (CRC-32) mismatch", where=member.name)
 
     def read(self, member: Member, limit: int = 64 << 20) -> bytes:
-        """A whole small member. Raises `Malformed`, also when it is larger than ``limit`` bytes."""
+        """A small member's contents. Raises `Malformed`, also if it is larger than ``limit`` bytes."""
         if member.size > limit:
-            raise Malformed(f"{member.size} bytes, where at most {limit} are expected", where=member.name)
+            raise Malformed(f"expected at most {limit} bytes, found {member.size}", where=member.name)
         return b"".join(self.chunks(member))
 
     def whole(self, member: Member) -> compression.Buffer:
-        """All bytes of a member, in memory and as fast as can be. Raises `Malformed`."""
+        """A member's contents in memory, decompressed at once, which is fastest. Raises `Malformed`."""
         raw = self.raw(member)
         stored = raw.read(0, raw.size)
         try:
@@ -190,14 +191,14 @@ class Archive:
         except Malformed as error:
             raise Malformed(error.what, where=member.name) from None
         if len(data) != member.size:
-            raise Malformed(f"not the {member.size} bytes that are declared", where=member.name)
+            raise Malformed(f"expected {member.size} bytes, found {len(data)}", where=member.name)
         if compression.checksum(data) != member.crc:
-            raise Malformed("its checksum (CRC-32) does not fit its bytes", where=member.name)
+            raise Malformed("checksum (CRC-32) mismatch", where=member.name)
         return data
 
     @contextmanager
     def contents(self, member: Member) -> Iterator[Source]:
-        """A member for reading by position: in place, in memory, or in an anonymous file. Raises `Malformed`."""
+        """A member as a byte source: in place, in memory, or in an anonymous file. Raises `Malformed`."""
         if member.method == STORED:
             yield self.raw(member)
         elif member.size <= IN_MEMORY:

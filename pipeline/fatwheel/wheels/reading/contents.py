@@ -1,4 +1,4 @@
-"""What is in a wheel's members: digest, ELF headers and device code, each member read once, several at a time."""
+"""Read the members of a wheel, each once and several in parallel: digests, ELF headers and device code."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fatwheel.wheels.formats.zipformat import STORED
 from fatwheel.wheels.io.byte_sources import Malformed, blocks
 from fatwheel.wheels.io.compression import workers
 from fatwheel.wheels.reading.archive import Archive
-from fatwheel.wheels.reading.member import Contents, Fault, Member, look
+from fatwheel.wheels.reading.member import Contents, Fault, Member, parse_contents
 
 __all__ = ["Contents", "examine"]
 
-MEMORY = 2 << 30  # bytes that members, packed and unpacked, may take together, unless one alone takes more
+MEMORY = 2 << 30  # bytes of memory for compressed and uncompressed members; one larger member is read alone
 
 
 @dataclass
 class _Memory:
-    """So many bytes at once, or one holder alone."""
+    """A limit on bytes in use, which a single holder may exceed."""
 
     limit: int
     used: int = 0
@@ -43,17 +43,17 @@ class _Memory:
 
 
 def examine(archive: Archive, members: Iterable[Member], *, digests: bool) -> list[Contents]:
-    """Read members in as many threads as pay; the answers come in the order of ``members``.
+    """Read members in parallel; the results have the order of ``members``.
 
-    The largest come first, or as they lie in the archive where that is how it is best read.
+    The largest are read first; with `Archive.in_order`, in the order of their offsets.
     """
-    wanted = list(members)
+    listed = list(members)
     memory = _Memory(MEMORY)
-    order = sorted(range(len(wanted)), key=lambda at: wanted[at].header if archive.in_order else -wanted[at].size)
+    order = sorted(range(len(listed)), key=lambda at: listed[at].header if archive.in_order else -listed[at].size)
     with ThreadPoolExecutor(workers()) as pool:
-        running = {at: pool.submit(_examine, archive, wanted[at], memory, digests) for at in order}
+        running = {at: pool.submit(_examine, archive, listed[at], memory, digests) for at in order}
         try:
-            return [running[at].result() for at in range(len(wanted))]
+            return [running[at].result() for at in range(len(listed))]
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -71,7 +71,7 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
                     sha256 = raw_digest(archive.chunks(member))
                 else:
                     sha256 = raw_digest(blocks(source)) if digest else b""
-                return look(source, member, sha256)
+                return parse_contents(source, member, sha256)
         return Contents(member, raw_digest(archive.chunks(member)) if digest else b"")
     except Malformed as error:
         return Contents(member, fault=Fault("member-unreadable", error.what))

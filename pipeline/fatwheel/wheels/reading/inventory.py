@@ -1,4 +1,4 @@
-"""The inventory of a wheel, or of one library: which targets it holds code for, and what each takes."""
+"""The inventory of a wheel or a library: the targets with code in it, and the bytes of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from fatwheel.targets import Target
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.io.byte_sources import FileSource, Source, open_file
-from fatwheel.wheels.reading.member import Contents, Member, look
+from fatwheel.wheels.reading.member import Contents, Member, parse_contents
 
 if TYPE_CHECKING:
     from fatwheel.wheels.reading.archive import Archive
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 def read_inventory(path: Path) -> Inventory:
     """The inventory of a wheel, a library or a fat binary on disk.
 
-    Raises `UsageError` if there is no such file, `VerificationError` naming every part that cannot be read.
+    Raises `UsageError` if it cannot be opened, `VerificationError` naming every unreadable member.
     """
     with open_file(path) as file:
-        return of_source(FileSource(file), path.name)
+        return inventory_of_source(FileSource(file), path.name)
 
 
-def of_source(source: Source, name: str, *, in_order: bool = False) -> Inventory:
-    """The inventory of a wheel, a library or a fat binary, wherever it is; ``in_order`` as in `Archive`.
+def inventory_of_source(source: Source, name: str, *, in_order: bool = False) -> Inventory:
+    """The inventory of a wheel, a library or a fat binary in a byte source; ``in_order`` as in `Archive`.
 
-    Raises `VerificationError` naming every part that cannot be read.
+    Raises `VerificationError` naming every unreadable member.
     """
     magic = source.read(0, min(4, source.size))
     if magic in (elf.MAGIC, fatbin.MAGIC):
-        return of_contents(name, [look(source, _alone(name, source.size))])
-    from fatwheel.wheels.reading.archive import Archive
+        return inventory_of_contents(name, [parse_contents(source, _standalone(name, source.size))])
+    from fatwheel.wheels.reading.archive import Archive  # not needed for a library, which starts faster
 
-    return of_archive(Archive(source, name, in_order=in_order))
+    return inventory_of_archive(Archive(source, name, in_order=in_order))
 
 
-def of_archive(archive: Archive) -> Inventory:
-    """The inventory of an open wheel. Raises `VerificationError` naming every member that cannot be read."""
+def inventory_of_archive(archive: Archive) -> Inventory:
+    """The inventory of an open wheel. Raises `VerificationError` naming every unreadable member."""
     from fatwheel.wheels.reading.contents import examine
 
-    return of_contents(archive.name, examine(archive, archive.by_name.values(), digests=False))
+    return inventory_of_contents(archive.name, examine(archive, archive.by_name.values(), digests=False))
 
 
-def of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
-    """The inventory of members already read. Raises `VerificationError` naming every one that could not be."""
+def inventory_of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
+    """The inventory of members already read. Raises `VerificationError` naming every unreadable one."""
     found = list(contents)
     faults = [f"{one.member.name}: {one.fault.what}" for one in found if one.fault]
     if faults:
-        raise VerificationError("\n  ".join(faults), where=name, help="build or fetch it again")
+        raise VerificationError("\n  ".join(faults), where=name, help="build or download it again")
     modules = sorted((one for one in found if one.is_module), key=lambda one: one.member.name)
     return Inventory(
         wheel=name,
@@ -60,15 +60,15 @@ def of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
                 name=one.member.name,
                 file_bytes=one.member.size,
                 wheel_bytes=one.member.stored,
-                targets=sums(one.entries),
+                targets=sum_code(one.entries),
             )
             for one in modules
         ],
-        targets=sums(entry for one in modules for entry in one.entries),
+        targets=sum_code(entry for one in modules for entry in one.entries),
     )
 
 
-def sums(entries: Iterable[fatbin.Entry]) -> dict[Target, TargetCode]:
+def sum_code(entries: Iterable[fatbin.Entry]) -> dict[Target, TargetCode]:
     """Bytes by target (ascending) and kind of code."""
     totals: dict[Target, dict[fatbin.Code, list[int]]] = {}
     for entry in entries:
@@ -81,5 +81,5 @@ def sums(entries: Iterable[fatbin.Entry]) -> dict[Target, TargetCode]:
     }
 
 
-def _alone(name: str, size: int) -> Member:
+def _standalone(name: str, size: int) -> Member:
     return Member(name=name, size=size, stored=size, crc=0, method=0, flags=0, mode=0, header=0)

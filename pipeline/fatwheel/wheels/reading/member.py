@@ -1,4 +1,4 @@
-"""One member of a wheel, or a file by itself: what the archive says of it, and the device code that is found in it."""
+"""One member of a wheel, or a standalone file: its directory entry, ELF headers and device code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.io.byte_sources import Malformed, Source
 
-# Deflate reaches 1032:1 and only on one repeated byte. Libraries whose fat binaries were emptied reach 100:1.
+# Deflate reaches 1032:1, on one repeated byte. Libraries with emptied fat binaries reach 100:1.
 BOMB_RATIO, BOMB_BYTES = 300, 64 << 20
 
 
 @dataclass(frozen=True)
 class Member:
-    """One file or folder in the archive. ``size`` is declared, ``stored`` is what it takes in the archive; in bytes."""
+    """One file or folder in the archive. ``size`` (declared) and ``stored`` (compressed) in bytes."""
 
     name: str
     size: int
@@ -24,7 +24,7 @@ class Member:
     method: int
     flags: int
     mode: int
-    header: int  # where its local header starts
+    header: int  # offset of its local header
 
     @property
     def is_folder(self) -> bool:
@@ -32,12 +32,12 @@ class Member:
 
     @property
     def is_special(self) -> bool:
-        """Whether the mode says symbolic link, device or the like."""
+        """Whether it is a symbolic link, a device or the like."""
         return stat.S_IFMT(self.mode) not in (0, stat.S_IFREG, stat.S_IFDIR)
 
     @property
     def is_bomb(self) -> bool:
-        """Whether it would grow out of all proportion."""
+        """Whether its compression ratio is implausible."""
         return self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.stored
 
 
@@ -46,7 +46,7 @@ FaultKind = Literal["member-unreadable", "elf-unreadable", "fat-binary-unreadabl
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a member, or a part of what it says, could not be read."""
+    """Why a member, or its headers or code, could not be read."""
 
     kind: FaultKind
     what: str
@@ -54,7 +54,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Contents:
-    """One member. ``sha256`` is empty unless asked for; ``entries`` is its device code."""
+    """One member as read. ``sha256`` is empty unless requested; ``entries`` is its device code."""
 
     member: Member
     sha256: bytes = b""
@@ -64,12 +64,12 @@ class Contents:
 
     @property
     def is_module(self) -> bool:
-        """Whether it is a host library or program, or holds device code."""
+        """Whether it is a host library or program, or contains device code."""
         return bool(self.entries) or (self.elf is not None and self.elf.machine != elf.CUDA)
 
 
-def look(source: Source, member: Member, sha256: bytes = b"") -> Contents:
-    """What a source that begins as an ELF file or a fat binary holds."""
+def parse_contents(source: Source, member: Member, sha256: bytes = b"") -> Contents:
+    """Read the headers and device code of a source that starts as an ELF file or a fat binary."""
     kind: FaultKind = "fat-binary-unreadable"
     headers: elf.Elf | None = None
     try:
