@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parents[1] / "pipeline"))
 from PIL import Image  # noqa: E402
 from playwright.sync_api import Browser, Route, sync_playwright  # noqa: E402
 
-from fatwheel.index.make_index import index_files  # noqa: E402 - the checkout's own
+from fatwheel.index.make_index import render_index  # noqa: E402 - the checkout's own
 from fatwheel.records.index import Index, IndexedFile, Missing, NotPublished, Proof  # noqa: E402
 
 SITE = "https://wheels.example.org/"
@@ -57,7 +57,7 @@ def files() -> dict[str, bytes]:
     lost = "mykernels-0.7.0+cu129.sm10x-cp39-abi3-manylinux_2_28_aarch64.whl"
     why = NotPublished(file=lost, tag="v0.7.0", outcome="withheld", reason="2,194.6 MB, and the limit is 2 GiB")
     gone = Missing(project="mykernels", version="0.6.16", cuda="cu129", family="sm10x", arch="aarch64")
-    return dict(index_files(Index(wheels=held, absent=[why], missing=[gone])))
+    return dict(render_index(Index(wheels=held, absent=[why], missing=[gone])))
 
 
 def main() -> None:

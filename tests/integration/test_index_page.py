@@ -126,11 +126,11 @@ def test_the_other_ways_to_install_are_shown(visit, site):
 
 def test_a_gpu_without_a_wheel_is_told_so_and_where_there_is_one(visit):
     page = visit("#gpu=V100")
-    assert "No wheel of this choice holds code for V100 (compute capability 7.0)" in page.inner_text("#answer")
-    assert "None of the versions shown here has one" in page.inner_text("#answer")
+    assert "No wheel for these choices covers V100 (compute capability 7.0)" in page.inner_text("#answer")
+    assert "No version on this page covers it" in page.inner_text("#answer")
     assert not page.is_visible("#command")
     page = visit("#gpu=RTX+5090&cuda=cu129")
-    assert "There is one in 1.0 for CUDA 13.0 on x86_64" in page.inner_text("#answer")
+    assert "Covered by 1.0 for CUDA 13.0 on x86_64" in page.inner_text("#answer")
 
 
 def test_a_shim_brings_the_provider_that_the_gpu_needs(visit):

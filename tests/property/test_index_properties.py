@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from fatwheel.index.make_index import index_files
-from fatwheel.index.names import parse_name
+from fatwheel.index.make_index import render_index
+from fatwheel.index.names import parse_file_name
 from fatwheel.records.index import Index, IndexedFile
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "install_wheel.py"
@@ -46,7 +46,7 @@ files = st.builds(
 
 
 def row(file: str) -> IndexedFile:
-    name = parse_name(file)
+    name = parse_file_name(file)
     url = f"https://example.org/v1/{file.replace('+', '%2B')}"
     return IndexedFile(
         file=file, project=name.project, version=str(name.version), nightly=name.nightly, page=name.pages[-1],
@@ -57,20 +57,20 @@ def row(file: str) -> IndexedFile:
 @given(st.lists(files, max_size=8, unique=True))
 def test_every_file_is_on_its_pages_once_and_the_order_of_reading_does_not_matter(found):
     rows = [row(file) for file in found]
-    made = index_files(Index(wheels=rows))
+    made = render_index(Index(wheels=rows))
     pages = {path: data for path, data in made.items() if path.endswith("/index.html")}
-    again = index_files(Index(wheels=rows[::-1]))
+    again = render_index(Index(wheels=rows[::-1]))
     assert pages == {path: data for path, data in again.items() if path.endswith("/index.html")}
     for one in rows:
         listed = [path for path, data in pages.items() if f">{one.file}</a>".encode() in data]
-        assert sorted(listed) == sorted(f"{page}index.html" for page in parse_name(one.file).pages)
+        assert sorted(listed) == sorted(f"{page}index.html" for page in parse_file_name(one.file).pages)
         assert f"{one.page}index.html" in listed
         assert all(pages[path].count(f">{one.file}</a>".encode()) == 1 for path in listed)
 
 
 @given(files)
 def test_a_link_leads_to_the_very_name(file):
-    page = index_files(Index(wheels=[row(file)]))[f"{row(file).page}index.html"].decode()
+    page = render_index(Index(wheels=[row(file)]))[f"{row(file).page}index.html"].decode()
     href = page.partition('href="')[2].partition('"')[0]
     assert unquote(urlsplit(href).path).rpartition("/")[2] == file
     assert "%25" not in href

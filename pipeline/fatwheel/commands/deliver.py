@@ -64,7 +64,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         else:
             where = _pushed(
                 str(repository), branch, folder, ", ".join(specs),
-                lambda place: reports.append(make_index(store, place, base_url, replace=replace)),
+                lambda place: reports.append(make_index(store, place, base_url, replace=replace, among_files=True)),
             )  # fmt: skip
     except StoreFailure as failure:
         raise ReleaseRefused(failure.what, where=store.spec, help=failure.help) from failure

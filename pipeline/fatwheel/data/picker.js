@@ -4,17 +4,22 @@
   const at = (id) => document.getElementById(id);
   const root = new URL(".", location.href).href;
   const toolNotes = {
-    pip: "Exactly this wheel, checked by its hash; what it requires comes from where your pip looks.",
-    uv: "Exactly this wheel, checked by its hash; what it requires comes from where your uv looks.",
-    installer: "Run it on the machine with the GPU: it looks for itself. --dry-run shows what it would do.",
-    requirements: "A line for requirements.txt or pyproject.toml. Or the pin alone, with an index page: ",
+    pip: "Installs exactly this wheel and checks its hash; dependencies come from the indexes configured for pip.",
+    uv: "Installs exactly this wheel and checks its hash; dependencies come from the indexes configured for uv.",
+    installer: "Run it on the machine with the GPU, which it detects. --dry-run prints the command without running it.",
+    requirements: "For requirements.txt or pyproject.toml. Alternatively, a pin with its index URL: ",
   };
-  const tools = [["pip", "pip"], ["uv", "uv"], ["installer", "install_wheel.py"], ["requirements", "a requirement"]];
+  const tools = [["pip", "pip"], ["uv", "uv"], ["installer", "install_wheel.py"], ["requirements", "requirement"]];
 
   const number = (text) => text.split(/[^0-9]+/).filter(Boolean).map(Number);
   const unique = (values) => [...new Set(values)];
-  const size = (bytes) =>
-    bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : bytes >= 1e5 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`;
+  // Same format as sizes.py.
+  const size = (bytes) => {
+    const units = ["B", "KiB", "MiB", "GiB"];
+    let [value, unit] = [bytes, 0];
+    for (; value >= 1024 && unit < 3; unit += 1) value /= 1024;
+    return `${value.toFixed(unit === 0 ? 0 : unit === 3 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[unit]}`;
+  };
   const make = (tag, text, attributes = {}) => {
     const made = document.createElement(tag);
     made.textContent = text;
@@ -22,7 +27,7 @@
     return made;
   };
 
-  // What is chosen; the address of the page keeps it, so that it can be sent to somebody.
+  // The choices; the URL fragment keeps them, so that links can be shared.
   const chosen = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   const keep = (key, values) => {
     if (!values.includes(chosen[key])) chosen[key] = values[0];
@@ -50,18 +55,18 @@
     if (focused) at(id).querySelector("input:checked")?.focus();
   }
 
-  function covered(wheels, capability) {
+  function covers(wheels, capability) {
     return wheels.some((one) => one.covers === null || one.covers.includes(capability));
   }
 
   function gpuOptions(wheels) {
-    const options = [make("option", "Choose yours …", { value: "" })];
+    const options = [make("option", "Choose your GPU …", { value: "" })];
     for (const generation of unique(data.gpus.map((one) => one.generation))) {
       const group = make("optgroup", "", { label: generation });
       for (const gpu of data.gpus.filter((one) => one.generation === generation)) {
-        const fits = covered(wheels, gpu.capability);
+        const supported = covers(wheels, gpu.capability);
         for (const name of gpu.names) {
-          const text = `${name} (${gpu.capability})${fits ? "" : ", no wheel"}`;
+          const text = `${name} (${gpu.capability})${supported ? "" : ", no wheel"}`;
           group.append(make("option", text, { value: name }));
         }
       }
@@ -83,73 +88,73 @@
     const versions = unique(own.map((one) => one.version));
     const version = keep("version", versions);
     select("version", versions.map((one) => {
-      const nightly = own.find((row) => row.version === one).nightly;
+      const nightly = own.find((entry) => entry.version === one).nightly;
       return make("option", one + (nightly ? " (nightly)" : ""), { value: one });
     }), draw);
-    let rows = own.filter((one) => one.version === version);
-    const cudas = unique(rows.map((one) => one.cuda ?? "")).sort((a, b) => number(b)[0] - number(a)[0]);
+    let entries = own.filter((one) => one.version === version);
+    const cudas = unique(entries.map((one) => one.cuda ?? "")).sort((a, b) => number(b)[0] - number(a)[0]);
     const cuda = keep("cuda", cudas);
     pills("cuda", cudas, (one) => {
-      const toolkit = rows.find((row) => row.cuda === one)?.toolkit;
+      const toolkit = entries.find((entry) => entry.cuda === one)?.toolkit;
       return one === "" ? "none" : toolkit ?? one;
     }, draw);
-    rows = rows.filter((one) => (one.cuda ?? "") === cuda);
-    // A shim needs wheels of other names: what they are for is what it is for.
-    const behind = unique(rows.flatMap((one) => one.needs.map((need) => need.project)));
-    const parts = data.wheels.filter((one) => behind.includes(one.project) && rows.some((row) => row.full === one.full));
-    const code = parts.length ? parts : rows;
+    entries = entries.filter((one) => (one.cuda ?? "") === cuda);
+    // A shim contains no code: its provider wheels decide which GPUs it covers.
+    const providers = unique(entries.flatMap((one) => one.needs.map((need) => need.project)));
+    const parts = data.wheels.filter((one) => providers.includes(one.project) && entries.some((entry) => entry.full === one.full));
+    const code = parts.length ? parts : entries;
     const arches = unique(code.map((one) => one.arch ?? "")).sort().reverse();
     const arch = keep("arch", arches);
     pills("arch", arches, (one) => one || "any", draw);
     const here = (one) => (one.arch ?? arch) === arch;
-    const pythons = unique(rows.filter(here).map((one) => one.python)).sort((a, b) => number(b)[0] - number(a)[0]);
+    const pythons = unique(entries.filter(here).map((one) => one.python)).sort((a, b) => number(b)[0] - number(a)[0]);
     const python = keep("python", pythons);
     pills("python", pythons.length > 1 ? pythons : [""], (one) => one.replace(/^cp(\d)(\d+)$/, "$1.$2"), draw);
-    rows = rows.filter((one) => here(one) && one.python === python);
-    const fitting = parts.length ? parts.filter(here) : rows;
-    const needed = fitting.some((one) => one.covers === null || one.covers.length) && cuda !== "";
+    entries = entries.filter((one) => here(one) && one.python === python);
+    const candidates = parts.length ? parts.filter(here) : entries;
+    const needed = candidates.some((one) => one.covers === null || one.covers.length) && cuda !== "";
     at("for-gpu").toggleAttribute("hidden", !needed);
     if (!data.gpus.some((one) => one.names.includes(chosen.gpu)) && !/^\d+\.\d$/.test(chosen.gpu ?? "")) chosen.gpu = "";
-    select("gpu", gpuOptions(fitting), draw);
+    select("gpu", gpuOptions(candidates), draw);
     history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
-    answer(rows, fitting, parts, needed, behind);
+    answer(entries, candidates, parts, needed, providers);
   }
 
-  function elsewhere(wanted, behind) {
+  function findElsewhere(capability, providers) {
     const others = data.wheels.filter((one) =>
-      (one.project === chosen.project || behind.includes(one.project)) && (one.covers ?? []).includes(wanted));
+      (one.project === chosen.project || providers.includes(one.project)) && (one.covers ?? []).includes(capability));
     others.sort((a, b) => (b.arch === chosen.arch) - (a.arch === chosen.arch));
     const named = unique(others.map((one) => `${one.version} for CUDA ${one.toolkit ?? one.cuda} on ${one.arch ?? "any CPU"}`));
-    return named.length ? `There is one in ${named.slice(0, 4).join(", ")}.` : "None of the versions shown here has one.";
+    return named.length ? `Covered by ${named.slice(0, 4).join(", ")}.` : "No version on this page covers it.";
   }
 
-  function answer(rows, fitting, parts, needed, behind) {
-    const wanted = needed ? capability() : null;
-    if (needed && !wanted) {
-      tell("", "Choose your GPU to see which wheel is for it. You need not know: install_wheel.py finds out.", null);
+  function answer(entries, candidates, parts, needed, providers) {
+    const selected = needed ? capability() : null;
+    if (needed && !selected) {
+      setAnswer("", "Choose your GPU to see its wheel. If you do not know it, install_wheel.py detects it.", null);
       return;
     }
-    const usable = (one) => !needed || one.covers === null || one.covers.includes(wanted);
+    const usable = (one) => !needed || one.covers === null || one.covers.includes(selected);
     const order = (a, b) => (a.yanked !== null) - (b.yanked !== null) || (a.covers === null) - (b.covers === null) || a.bytes - b.bytes;
-    const best = fitting.filter(usable).sort(order)[0];
+    const best = candidates.filter(usable).sort(order)[0];
     if (!best) {
-      const known = unique(fitting.flatMap((one) => one.covers ?? [])).sort((a, b) => number(a)[0] - number(b)[0] || number(a)[1] - number(b)[1]);
-      tell("bad", `No wheel of this choice holds code for ${chosen.gpu}${wanted === chosen.gpu ? "" : ` (compute capability ${wanted})`}.`,
-        `${known.length ? `There is code for ${known.join(", ")}. ` : ""}${elsewhere(wanted, behind)}`);
+      const known = unique(candidates.flatMap((one) => one.covers ?? [])).sort((a, b) => number(a)[0] - number(b)[0] || number(a)[1] - number(b)[1]);
+      setAnswer("bad", `No wheel for these choices covers ${chosen.gpu}${selected === chosen.gpu ? "" : ` (compute capability ${selected})`}.`,
+        `${known.length ? `Covered: ${known.join(", ")}. ` : ""}${findElsewhere(selected, providers)}`);
       return;
     }
     if (!parts.length) {
       show([{ wheel: best, extras: [] }]);
       return;
     }
-    const shim = rows[0];
+    const shim = entries[0];
     const always = shim.needs.filter((need) => need.extra === null).map((need) => need.project);
-    const providers = always.length ? fitting.filter((one) => always.includes(one.project)) : [best];
+    const required = always.length ? candidates.filter((one) => always.includes(one.project)) : [best];
     const extras = always.length ? [] : shim.needs.filter((need) => need.project === best.project).map((need) => need.extra);
-    show([{ wheel: shim, extras }, ...providers.map((wheel) => ({ wheel, extras: [] }))], best);
+    show([{ wheel: shim, extras }, ...required.map((wheel) => ({ wheel, extras: [] }))], best);
   }
 
-  function tell(kind, text, more) {
+  function setAnswer(kind, text, more) {
     at("answer").className = kind;
     at("answer").replaceChildren(make("p", text), ...(more ? [make("p", more, { class: "soft" })] : []));
     at("commands").hidden = kind !== "good";
@@ -157,8 +162,8 @@
 
   function show(picked, best = picked[0].wheel) {
     const bytes = picked.reduce((sum, one) => sum + one.wheel.bytes, 0);
-    const covers = best.covers === null ? "what GPUs it is for is not known" : best.covers.length ? `for ${best.covers.join(", ")}` : "for any machine";
-    tell("good", picked.map((one) => one.wheel.file).join(" + "), `${size(bytes)}; ${covers}; proof: ${best.proof}`);
+    const coverage = best.covers === null ? "coverage unknown" : best.covers.length ? `covers ${best.covers.join(", ")}` : "for any machine";
+    setAnswer("good", picked.map((one) => one.wheel.file).join(" + "), `${size(bytes)}; ${coverage}; test: ${best.test}`);
     if (best.yanked !== null) at("answer").append(make("p", `Yanked: ${best.yanked || "no reason given"}`, { class: "bad" }));
     if (!tools.some(([id]) => id === chosen.tool)) chosen.tool = "pip";
     pills("tool", tools.map(([id]) => id), (id) => tools.find((one) => one[0] === id)[1], () => { show(picked, best); });

@@ -1,4 +1,4 @@
-"""The index station: what a store holds, as pages that pip and uv read and one index.json for everybody else."""
+"""Build a package index from a store: project pages for pip and uv, a landing page, and index.json."""
 
 from fatwheel.index.make_index import make_index
 from fatwheel.index.yanking import unyank, yank

@@ -1,4 +1,4 @@
-"""Putting an index in its place: whole folders at a time, so that a reader never meets half of one."""
+"""Write an index atomically, whole folders at a time, so that readers never see half a folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from fatwheel.errors import UsageError
 from fatwheel.records.base import write_atomically
 
 PAGE = "index.html"
+INDEX = "index.json"
 MARK = '<meta name="generator" content="fatwheel">'
-"""In the page of every folder that fatwheel writes."""
+"""The tag by which fatwheel recognizes the folders it wrote; in the page of each."""
 
 _WORK = ".new-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
@@ -24,12 +25,12 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 @contextmanager
 def locked(output: Path) -> Iterator[None]:
-    """Hold the index against other writers on this machine; waits for its turn. Raises `UsageError`."""
+    """Lock the index folder against other writers on this machine, and wait for the lock. Raises `UsageError`."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         handle = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise UsageError(f"no index can be written here: {error.strerror}", where=str(output)) from None
+        raise UsageError(f"cannot write the index: {error.strerror}", where=str(output)) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -37,27 +38,36 @@ def locked(output: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def check_output(output: Path) -> None:
+    """Raise `UsageError` if a folder contains files but no index that fatwheel wrote. Hidden files are ignored."""
+    files = [file for file in output.iterdir() if not file.name.startswith(".")]
+    if files and not any(file.name == INDEX or _is_written_by_fatwheel(file) for file in files):
+        raise UsageError(
+            "the output folder is not empty and contains no index", where=str(output),
+            help="choose an empty folder, or one that `fatwheel index` wrote",
+        )  # fmt: skip
+
+
 def replace_tree(output: Path, files: Mapping[str, bytes], without: Collection[str] = ()) -> list[str]:
-    """Make ``output`` hold these files, by relative path; returns the trees and root files that changed, sorted.
+    """Make ``output`` contain these files, by relative path; returns the changed trees and root files, sorted.
 
-    Files at the root that are named in ``without`` go.
-
-    Only folders whose page has `MARK` are replaced or taken away. New trees come first, then the files at the root,
-    and what is stale goes last. Raises `UsageError` where a folder that is not the index's own is in the way.
+    ``without`` names files to delete at the root. Only folders whose page contains `MARK` are replaced or deleted. New
+    trees are written first, then the files at the root; stale trees are deleted last. Raises `UsageError` if a folder
+    that fatwheel did not write has the name of a new tree.
     """
     trees: dict[str, dict[str, bytes]] = {}
     for path, data in sorted(files.items()):
         top, _, rest = path.partition("/")
         if rest:
             trees.setdefault(top, {})[rest] = data
-    for left in output.glob(f"{_WORK}*"):  # of a run that was killed
-        shutil.rmtree(left)
-    own = {place.name for place in output.iterdir() if _is_own(place)}
+    for leftover in output.glob(f"{_WORK}*"):  # left over from a killed run
+        shutil.rmtree(leftover)
+    own = {place.name for place in output.iterdir() if _is_written_by_fatwheel(place)}
     foreign = [name for name in trees if name not in own and (output / name).exists()]
     if foreign:
         raise UsageError(
-            f"{', '.join(foreign)}: there already, and not written by fatwheel", where=str(output),
-            help="give another folder with -o, or move it away",
+            f"fatwheel did not write the existing {', '.join(foreign)}", where=str(output),
+            help="choose another output folder, or move the existing files",
         )  # fmt: skip
     changed = [name for name, tree in trees.items() if _differs(output / name, tree)]
     with tempfile.TemporaryDirectory(dir=output, prefix=_WORK) as work:
@@ -79,32 +89,32 @@ def replace_tree(output: Path, files: Mapping[str, bytes], without: Collection[s
     return sorted(changed)
 
 
-def _is_own(place: Path) -> bool:
-    page = place / PAGE
-    return place.is_dir() and not place.is_symlink() and page.is_file() and MARK.encode() in page.read_bytes()[:1024]
+def _is_written_by_fatwheel(folder: Path) -> bool:
+    page = folder / PAGE
+    return folder.is_dir() and not folder.is_symlink() and page.is_file() and MARK.encode() in page.read_bytes()[:1024]
 
 
-def _differs(place: Path, tree: Mapping[str, bytes]) -> bool:
-    there = {os.path.relpath(f"{folder}/{name}", place) for folder, _, names in os.walk(place) for name in names}
-    return there != set(tree) or any((place / path).read_bytes() != data for path, data in tree.items())
+def _differs(folder: Path, tree: Mapping[str, bytes]) -> bool:
+    found = {os.path.relpath(f"{root}/{name}", folder) for root, _, names in os.walk(folder) for name in names}
+    return found != set(tree) or any((folder / path).read_bytes() != data for path, data in tree.items())
 
 
-def _write_tree(place: Path, tree: Mapping[str, bytes]) -> None:
+def _write_tree(folder: Path, tree: Mapping[str, bytes]) -> None:
     for path, data in tree.items():
-        file = place / path
+        file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
 
-def _exchange(new: Path, place: Path) -> None:
-    """Put ``new`` where ``place`` is, in one step where the file system can; what was there ends in ``new``."""
-    if not place.exists():
-        new.rename(place)
+def _exchange(new: Path, old: Path) -> None:
+    """Swap two folders, atomically if the file system supports it; without ``old``, only move ``new`` there."""
+    if not old.exists():
+        new.rename(old)
         return
     exchange = getattr(ctypes.CDLL(None), "renameat2", None)  # glibc 2.28
-    if exchange and not exchange(_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(place), _RENAME_EXCHANGE):
+    if exchange and not exchange(_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE):
         return
     aside = new.with_name(f"{new.name}.old")
-    place.rename(aside)
-    new.rename(place)
+    old.rename(aside)
+    new.rename(old)
     shutil.rmtree(aside)

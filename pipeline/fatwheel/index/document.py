@@ -1,4 +1,4 @@
-"""index.json as text: one line for each row, written and read back."""
+"""Read and write index.json, with one entry per line."""
 
 from __future__ import annotations
 
@@ -9,71 +9,71 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from fatwheel import __version__
 from fatwheel.digests import Digest
+from fatwheel.index.atomic_write import INDEX
 from fatwheel.records.index import Index, IndexedFile, Proof
 from fatwheel.targets import Capability, parse_target
 
-INDEX = "index.json"
 _target = cache(parse_target)  # an index repeats a few of them thousands of times
 _capability = cache(Capability.parse)
 
 
 @dataclass(frozen=True)
 class Document:
-    """The rows of an index.json, and the line of each by its ``id``, as far as they can stand in the next one."""
+    """The entries of an index.json. ``lines`` maps the ``id`` of an entry to its line, if the line can be reused."""
 
-    rows: Sequence[IndexedFile] = ()
+    entries: Sequence[IndexedFile] = ()
     lines: Mapping[int, bytes] = field(default_factory=dict)
 
 
-def index_json(index: Index, lines: Mapping[int, bytes] | None = None) -> bytes:
-    """index.json: one line for each row, so that it is small and its changes can be read. ``lines``: kept ones."""
+def render_json(index: Index, lines: Mapping[int, bytes] | None = None) -> bytes:
+    """Render index.json with one entry per line, compact and readable in diffs. ``lines``: see `Document`."""
     kept = lines or {}
     parts = []
     for key, value in index:
         if isinstance(value, list):
-            rows = b",\n".join(
-                [kept.get(id(row)) or f" {row.model_dump_json(by_alias=True)}".encode() for row in value]
+            entries = b",\n".join(
+                [kept.get(id(entry)) or f" {entry.model_dump_json(by_alias=True)}".encode() for entry in value]
             )
-            parts.append(b'"%b": [\n%b\n]' % (key.encode(), rows) if value else b'"%b": []' % key.encode())
+            parts.append(b'"%b": [\n%b\n]' % (key.encode(), entries) if value else b'"%b": []' % key.encode())
         else:
             parts.append(f'"{key}": {value}'.encode())
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
 def read_index(output: Path) -> Index | None:
-    """The index that is there; None where none is. Raises `UsageError` for one that cannot be read."""
+    """Read the index.json of a folder; None if missing. Raises `UsageError` if it is invalid."""
     return Index.read(output / INDEX) if (output / INDEX).is_file() else None
 
 
 def read_document(output: Path) -> Document:
-    """The same, its rows only."""
+    """Read the entries of a folder's index.json; none if missing. Raises `UsageError` if it is invalid."""
     index = read_index(output)
-    return Document(_rows(index)) if index else Document()
+    return Document(_list_entries(index)) if index else Document()
 
 
-def written_document(data: bytes) -> Document:
-    """An index.json whose `mark` is known: this version wrote it, and nothing in it needs to be looked at again."""
-    from pydantic_core import from_json
-
-    held = from_json(data)
-    files = [*held["wheels"], *held["sdists"], *held["variants"]]
+def read_own_document(data: bytes) -> Document:
+    """Parse an index.json with a known `fingerprint`: this version wrote it, so it is not validated again."""
+    document = from_json(data)
+    files = [*document["wheels"], *document["sdists"], *document["variants"]]
     for values in files:
-        _give_types(values)
-    rows = _trusted(files)
+        _convert_types(values)
+    entries = _construct_entries(files)
     lines = (line.removesuffix(b",") for line in data.split(b"\n") if line.startswith(b" {"))
-    return Document(rows, dict(zip(map(id, rows), lines, strict=False)))  # other lists follow those of files
+    return Document(entries, dict(zip(map(id, entries), lines, strict=False)))  # the lists of files come first
 
 
-def mark(data: bytes) -> str:
-    """Another one when index.json is, or when this program would write another one."""
-    form = f"{__version__} {' '.join(IndexedFile.model_fields)} {' '.join(Proof.model_fields)}"
-    return hashlib.sha256(form.encode() + b"\n" + data).hexdigest()
+def fingerprint(data: bytes) -> str:
+    """Return a digest that changes with the index.json, with the version of fatwheel and with the fields of entries."""
+    schema = f"{__version__} {' '.join(IndexedFile.model_fields)} {' '.join(Proof.model_fields)}"
+    return hashlib.sha256(schema.encode() + b"\n" + data).hexdigest()
 
 
-def _give_types(values: dict[str, Any]) -> None:
-    """Turn the values of a row that JSON has no type for into what validation would make of them."""
+def _convert_types(values: dict[str, Any]) -> None:
+    """Convert the values that validation would convert from JSON types."""
     for name in ("sha256", "metadata_sha256"):
         if values[name]:
             values[name] = Digest(values[name])
@@ -85,23 +85,23 @@ def _give_types(values: dict[str, Any]) -> None:
         values["proof"] = Proof.model_validate(values["proof"])
 
 
-def _rows(index: Index) -> list[IndexedFile]:
+def _list_entries(index: Index) -> list[IndexedFile]:
     return [*index.wheels, *index.sdists, *index.variants]
 
 
-def _trusted(held: Iterable[dict[str, Any]]) -> list[IndexedFile]:
-    """Rows of these values, all fields by name, none of which is looked at.
+def _construct_entries(files: Iterable[dict[str, Any]]) -> list[IndexedFile]:
+    """Create entries from field values without validation.
 
-    pydantic's ``model_construct`` does the same for values of any origin, and takes ten times as long.
+    pydantic's ``model_construct`` does the same with less strict requirements, and takes ten times as long.
     """
-    rows = []
+    entries = []
     names = set(IndexedFile.model_fields)
     put = object.__setattr__
-    for values in held:
-        row = IndexedFile.__new__(IndexedFile)
-        put(row, "__dict__", values)
-        put(row, "__pydantic_fields_set__", names)
-        put(row, "__pydantic_extra__", None)
-        put(row, "__pydantic_private__", None)
-        rows.append(row)
-    return rows
+    for values in files:
+        entry = IndexedFile.__new__(IndexedFile)
+        put(entry, "__dict__", values)
+        put(entry, "__pydantic_fields_set__", names)
+        put(entry, "__pydantic_extra__", None)
+        put(entry, "__pydantic_private__", None)
+        entries.append(entry)
+    return entries

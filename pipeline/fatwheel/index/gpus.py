@@ -1,10 +1,10 @@
-"""Names of GPUs, by compute capability: what people know of their machine."""
+"""GPU product names by compute capability, for users who know only the name of their GPU."""
 
 from __future__ import annotations
 
 from fatwheel.targets import Capability
 
-# NVIDIA's own list of CUDA GPUs, cut down to what is bought for computing and the best known of the others.
+# From NVIDIA's list of CUDA GPUs (developer.nvidia.com/cuda-gpus): data center GPUs and well-known others.
 PRODUCTS: dict[Capability, tuple[str, tuple[str, ...]]] = {
     Capability(12, 1): ("Blackwell", ("DGX Spark (GB10)",)),
     Capability(12, 0): (
@@ -29,10 +29,8 @@ PRODUCTS: dict[Capability, tuple[str, tuple[str, ...]]] = {
     Capability(6, 0): ("Pascal", ("P100",)),
 }
 
-_NOTED = 3  # products named for each capability where room is short
 
-
-def products(capability: Capability, count: int = _NOTED) -> str:
-    """Some names for a capability: ``H100, H200, H20``; the capability itself where none is known."""
+def name_gpus(capability: Capability, count: int = 3) -> str:
+    """Name up to ``count`` products of a capability, ``H100, H200, H20``, or the capability if none is known."""
     _, names = PRODUCTS.get(capability, ("", ()))
     return ", ".join(names[:count]) or f"capability {capability}"

@@ -1,4 +1,4 @@
-"""From a store to a folder that pip, uv, the installer and people read."""
+"""Write the index of a store to a folder: the pages, index.json, its schema and the installer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from fatwheel.errors import UsageError
-from fatwheel.index.atomic_write import PAGE, locked, replace_tree
-from fatwheel.index.document import INDEX, index_json
+from fatwheel.index.atomic_write import INDEX, PAGE, check_output, locked, replace_tree
+from fatwheel.index.document import render_json
 from fatwheel.index.entries import Link
 from fatwheel.index.landing_page import landing_page
 from fatwheel.index.listing import PreviousIndex, read_store
-from fatwheel.index.names import in_order
-from fatwheel.index.read_cache import IndexCache, known_place
-from fatwheel.index.schema import SCHEMA, kept_schema
-from fatwheel.index.simple_api import simple_pages
+from fatwheel.index.names import sort_entries
+from fatwheel.index.read_cache import IndexCache, find_cache_folder
+from fatwheel.index.schema import SCHEMA, read_schema
+from fatwheel.index.simple_api import render_pages
 from fatwheel.records.index import Index, IndexReport, IndexState
 from fatwheel.resources import script
 from fatwheel.stores.directory import DirectoryStore
@@ -34,113 +34,121 @@ def make_index(
     *,
     replace: Sequence[str] = (),
     cache: Path | None = None,
+    among_files: bool = False,
 ) -> IndexReport:
-    """Write the index of what the store's published releases hold now.
+    """Write the index of the store's published releases.
 
-    Links are ``base_url/TAG/NAME``; without one, the store's own URLs, or relative ones for a folder. What is wrong
-    with single files is in the report's ``problems``: they are left out, and the rest is written. ``replace`` has file
-    names, or globs, whose bytes may be others than before. Rebuilt from zero it has the same bytes, but for what is
-    yanked or replaced: that is kept beside it. ``cache`` is a folder for what need not be read twice.
-    Raises `UsageError` for an output or a base URL that cannot be used, `StoreFailure` for a store that cannot be read;
-    nothing is changed then.
+    Links are ``base_url/TAG/NAME``; by default, the URLs of the store, or relative links to a folder. The report's
+    ``problems`` describe invalid files, which are excluded while the rest is written. ``replace`` contains file names
+    or globs whose contents may change. A rebuild from scratch gives the same index, except for yanked and replaced
+    files, which index-state.json records. ``cache`` is a folder that saves reading files twice.
+    ``among_files`` allows an output folder that contains other files and no index yet, such as a branch or the store.
+    Raises `UsageError` for an invalid output folder or base URL, and `StoreFailure` for an unreadable store; the index
+    is not changed then.
     """
     output = output.resolve()
     with locked(output):
-        known = IndexCache(output, known_place(cache, f"{store.spec} {output}"), str(base_url))
+        if not among_files and not _is_store(store, output):
+            check_output(output)
+        known = IndexCache(output, find_cache_folder(cache, f"{store.spec} {output}"), str(base_url))
         state = read_state(output)
-        digests = {row.file: row.sha256 for row in known.index.rows}
+        digests = {entry.file: entry.sha256 for entry in known.index.entries}
         replaced = frozenset(
             name for pattern in replace for name in (fnmatch.filter({*digests, *state.digests}, pattern) or [pattern])
         )
         before = PreviousIndex(digests, state, replaced)
-        listing = read_store(store, _link(store, output, base_url), known, before)
-        files = index_files(listing.index, listing.state, known.index.lines)
-        changed = written(output, files)
+        contents = read_store(store, _make_link(store, output, base_url), known, before)
+        files = render_index(contents.index, contents.state, known.index.lines)
+        changed = write_index(output, files)
         known.save(files[INDEX])
     return IndexReport(
         output=str(output),
         store=store.spec,
-        wheels=len(listing.index.wheels),
-        sdists=len(listing.index.sdists),
+        wheels=len(contents.index.wheels),
+        sdists=len(contents.index.sdists),
         pages=sum(path.endswith(PAGE) for path in files),
         changed=changed,
-        problems=list(listing.problems),
-        notes=[*listing.notes, *_notes(store, output, base_url)],
-        missing=listing.index.missing,
+        problems=list(contents.errors),
+        notes=[*contents.notes, *_notes(store, output, base_url)],
+        missing=contents.index.missing,
     )
 
 
-def written(output: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Put an index in its place; what changed. Raises `UsageError`."""
+def write_index(output: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Write the files of an index; returns what changed. Raises `UsageError` if the folder cannot be written."""
     try:
         return replace_tree(output, files, without=() if STATE in files else (STATE,))
     except OSError as error:
         raise UsageError(
-            f"the index could not be written: {error.strerror}", where=str(error.filename or output),
-            help="make room or mend the permissions, and run it again",
+            f"cannot write the index: {error.strerror}", where=str(error.filename or output),
+            help="fix the permissions or free disk space, and run the command again",
         ) from None  # fmt: skip
 
 
 def read_state(output: Path) -> IndexState:
-    """What is yanked and replaced there. Raises `UsageError` for a file that cannot be read."""
+    """Read the yanked and replaced files of an index. Raises `UsageError` for an invalid state file."""
     return IndexState.read(output / STATE) if (output / STATE).is_file() else IndexState()
 
 
-def index_files(
+def render_index(
     index: Index, state: IndexState | None = None, lines: Mapping[int, bytes] | None = None
 ) -> Mapping[str, bytes]:
-    """All files of the index by relative path. ``lines``: those of index.json that are known, as in `Document`."""
-    rows = in_order([*index.wheels, *index.sdists, *index.variants])
-    pages = simple_pages(rows)
+    """Render all files of the index, by relative path. ``lines``: reusable lines of index.json, see `Document`."""
+    entries = sort_entries([*index.wheels, *index.sdists, *index.variants])
+    pages = render_pages(entries)
     kept = {STATE: state.to_json().encode()} if state and state != IndexState() else {}
     return (
         pages
         | kept
         | {
-            PAGE: landing_page(index, [row for row in rows if row.variant is None]),
-            INDEX: index_json(index, lines),
-            SCHEMA: kept_schema(),
+            PAGE: landing_page(index, [entry for entry in entries if entry.variant is None]),
+            INDEX: render_json(index, lines),
+            SCHEMA: read_schema(),
             INSTALLER: script(INSTALLER).read_bytes(),
         }
     )
 
 
-def _link(store: ReadableStore, output: Path, base_url: str | None) -> Link:
+def _make_link(store: ReadableStore, output: Path, base_url: str | None) -> Link:
     if base_url is not None:
         if urlsplit(base_url).scheme not in ("http", "https", "file") or urlsplit(base_url).fragment:
             raise UsageError(
-                f"'{base_url}' cannot start a link", where="--base-url", help="give an http:// or https:// URL"
+                f"invalid base URL '{base_url}'", where="--base-url", help="give an http:// or https:// URL"
             )
         base = base_url.rstrip("/")
         return lambda release, asset: f"{base}/{quote(release.tag)}/{quote(asset.name, safe='')}"
     if isinstance(store, DirectoryStore):
-        relative = _way(store, output)
+        relative = _relative_path(store, output)
         start = "" if relative == "." else f"{quote(relative)}/"
         return lambda release, asset: f"{start}{quote(release.tag)}/{quote(asset.name, safe='')}"
-    return _own_url
+    return _store_url
 
 
-def _way(store: DirectoryStore, output: Path) -> str:
-    """From the index's folder to the store's."""
+def _is_store(store: ReadableStore, output: Path) -> bool:
+    return isinstance(store, DirectoryStore) and store.root.resolve() == output
+
+
+def _relative_path(store: DirectoryStore, output: Path) -> str:
+    """Return the relative path from the index to the store."""
     return os.path.relpath(store.root.resolve(), output)
 
 
 def _notes(store: ReadableStore, output: Path, base_url: str | None) -> Iterator[str]:
-    """That pages lead out of their folder, where they do."""
+    """Warn about links that lead out of the index folder."""
     if base_url is not None or not isinstance(store, DirectoryStore):
         return
-    relative = _way(store, output)
+    relative = _relative_path(store, output)
     if relative.startswith(os.pardir):
         yield (
-            f"note: links lead out of the folder, to {relative}: serve or carry the folder that holds both, or give "
+            f"note: links lead out of the index folder, to {relative}: publish the folder that contains both, or use "
             "--base-url"
         )
 
 
-def _own_url(release: RemoteRelease, asset: RemoteAsset) -> str:
-    """Where the store says that an asset is. Raises `UsageError` if it does not, or under another name."""
+def _store_url(release: RemoteRelease, asset: RemoteAsset) -> str:
+    """Return the store's URL of an asset. Raises `UsageError` if it has none, or if the URL ends in another name."""
     if asset.url is None or unquote(urlsplit(asset.url).path).rpartition("/")[2] != asset.name:
         raise UsageError(
-            f"the store gives no URL that ends in the name of {release.tag}/{asset.name}", help="give --base-url"
+            f"the store has no URL ending in the file name of {release.tag}/{asset.name}", help="use --base-url"
         )
     return asset.url.replace("+", "%2B")

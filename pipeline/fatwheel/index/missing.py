@@ -1,4 +1,4 @@
-"""What is missing: wheels that a plan names, and CPU architectures that only some wheels of a version have."""
+"""Find missing wheels: those of a plan, and CPU architectures that only some wheels of a version support."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from fatwheel.index.names import public
+from fatwheel.index.names import public_version
 from fatwheel.records.index import IndexedFile, Missing
 from fatwheel.records.plan import Plan
 from fatwheel.targets import TEGRA
@@ -16,37 +16,38 @@ from fatwheel.targets import TEGRA
 _Wheels = dict[tuple[str, Version], list[IndexedFile]]
 
 
-def missing(
+def find_missing(
     wheels: Sequence[IndexedFile], plans: Mapping[str, Sequence[Missing]], explained: Iterable[str]
 ) -> list[Missing]:
-    """What no page lists, in the order of projects and versions. ``plans``: by tag; ``explained``: names told already.
+    """Find the wheels missing from the index, sorted by project and version.
 
-    Where a release says what was planned, that counts. Elsewhere every CPU architecture that a version has wheels for
-    is looked for in each of its CUDA labels and families; and the newest version is held against the one before.
+    ``plans`` maps a tag to the wheels of its plan; ``explained`` names files that the index reports as absent. If a
+    release has a plan, only the plan counts. Otherwise each CPU architecture of a version is expected for each of its
+    CUDA labels and families, and the newest version is compared with the previous one.
     """
-    there = {row.file for row in wheels} | set(explained)
-    told = {(one.project, tag) for tag, plan in plans.items() for one in plan}
+    known = {entry.file for entry in wheels} | set(explained)
+    with_plan = {(one.project, tag) for tag, plan in plans.items() for one in plan}
     by_text: dict[tuple[str, str], list[IndexedFile]] = defaultdict(list)
-    for row in wheels:
-        by_text[row.project, row.version.partition("+")[0]].append(row)
+    for entry in wheels:
+        by_text[entry.project, entry.version.partition("+")[0]].append(entry)
     versions: _Wheels = defaultdict(list)
-    for (project, text), rows in by_text.items():
-        versions[project, public(text)] += rows
-    found = [one for plan in plans.values() for one in plan if one.file not in there]
-    guessed = {
-        key: rows
-        for key, rows in versions.items()
-        if not (told and any((row.project, row.tag) in told for row in rows))
+    for (project, text), entries in by_text.items():
+        versions[project, public_version(text)] += entries
+    found = [one for plan in plans.values() for one in plan if one.file not in known]
+    unplanned = {
+        key: entries
+        for key, entries in versions.items()
+        if not (with_plan and any((entry.project, entry.tag) in with_plan for entry in entries))
     }
-    for (project, version), rows in guessed.items():
-        found += _holes(project, version, rows)
-    found += _dropped(versions, guessed)
+    for (project, version), entries in unplanned.items():
+        found += _find_gaps(project, version, entries)
+    found += _find_dropped(versions, unplanned)
     unique = {(one.project, one.version, one.cuda, one.family, one.arch, one.file): one for one in found}
     return sorted(unique.values(), key=lambda m: (m.project, Version(m.version), m.cuda or "", m.family or "", str(m)))
 
 
-def planned(plan: Plan) -> list[Missing]:
-    """Each wheel that a plan names, as it would be missing."""
+def list_planned(plan: Plan) -> list[Missing]:
+    """Return the `Missing` record of each wheel in a plan."""
     return [
         Missing(
             project=canonicalize_name(cell.package), version=cell.version, cuda=cell.cuda, family=cell.family,
@@ -57,30 +58,31 @@ def planned(plan: Plan) -> list[Missing]:
     ]  # fmt: skip
 
 
-def _holes(project: str, version: Version, rows: Sequence[IndexedFile]) -> Iterable[Missing]:
-    arches = {row.arch for row in rows if row.arch}
+def _find_gaps(project: str, version: Version, entries: Sequence[IndexedFile]) -> Iterable[Missing]:
+    """Find CPU architectures of a version that some of its CUDA labels and families do not have."""
+    arches = {entry.arch for entry in entries if entry.arch}
     groups: dict[tuple[str | None, str | None], list[IndexedFile]] = defaultdict(list)
-    for row in rows:
-        groups[row.cuda, row.family].append(row)
+    for entry in entries:
+        groups[entry.cuda, entry.family].append(entry)
     for (cuda, family), held in groups.items():
-        has = {row.arch for row in held}
-        absent = set() if None in has else arches - has
-        integrated = bool(absent) and all(row.covers and set(row.covers) <= TEGRA for row in held)
+        present = {entry.arch for entry in held}
+        absent = set() if None in present else arches - present
+        tegra_only = bool(absent) and all(entry.covers and set(entry.covers) <= TEGRA for entry in held)
         for arch in absent:
-            if not (integrated and arch == "x86_64"):
+            if not (tegra_only and arch == "x86_64"):
                 yield Missing(project=project, version=str(version), cuda=cuda, family=family, arch=arch)
 
 
-def _dropped(versions: _Wheels, guessed: _Wheels) -> Iterable[Missing]:
-    """CPU architectures that the newest release of a project has no wheel for, and the one before has."""
+def _find_dropped(versions: _Wheels, unplanned: _Wheels) -> Iterable[Missing]:
+    """Find CPU architectures that the previous release of a project supports and the newest does not."""
     by_project: dict[str, list[Version]] = defaultdict(list)
     for project, version in versions:
         if not version.is_prerelease:
             by_project[project].append(version)
     for project, known in by_project.items():
         newest, *before = sorted(known, reverse=True)[:2]
-        if not before or (project, newest) not in guessed:
+        if not before or (project, newest) not in unplanned:
             continue
-        had, has = ({row.arch for row in versions[project, version]} for version in (before[0], newest))
-        for arch in () if None in has else had - has - {None}:
+        previous, present = ({entry.arch for entry in versions[project, version]} for version in (before[0], newest))
+        for arch in () if None in present else previous - present - {None}:
             yield Missing(project=project, version=str(newest), cuda=None, family=None, arch=arch)

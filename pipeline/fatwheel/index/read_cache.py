@@ -1,6 +1,6 @@
-"""What was read before and is as it was: whole releases, digests of files, and what is inside them.
+"""Cache unchanged data of a store: whole releases, digests of files, and their metadata.
 
-It saves reading, and decides nothing: without it an index has the same bytes.
+The cache only saves time: an index built without it is identical.
 """
 
 from __future__ import annotations
@@ -15,42 +15,43 @@ from typing import Any
 from urllib.parse import quote
 
 from fatwheel.digests import Digest
-from fatwheel.index.document import INDEX, mark, read_document, written_document
+from fatwheel.index.atomic_write import INDEX
+from fatwheel.index.document import fingerprint, read_document, read_own_document
 from fatwheel.records.base import write_atomically
 from fatwheel.records.index import IndexedFile, Missing, NotPublished
 from fatwheel.stores.remote import RemoteAsset
 
-_FORM = 2  # of the files; another one is not read
+_FORMAT = 3  # of the cache files; files of another format are ignored
 _RELEASES = "releases.json"
 
 
 @dataclass(frozen=True)
 class WheelMetadata:
-    """What a wheel or its METADATA says: name and version, what it requires, and fatwheel's stamp as JSON."""
+    """Metadata of a wheel: name, version and requirements from METADATA, and the embedded metadata as JSON text."""
 
-    name: str = ""  # empty where METADATA was not read
+    name: str = ""  # empty if METADATA was not read
     version: str = ""
     requires_python: str | None = None
     requires_dist: list[str] = field(default_factory=list)
-    stamp: str | None = None
+    embedded: str | None = None
 
 
 @dataclass(frozen=True)
-class Reading:
-    """All that one release gave. ``planned``: each wheel that its plan names."""
+class ReleaseContents:
+    """The contents of one release, as index entries. ``planned``: the wheels of its plan."""
 
-    rows: Sequence[IndexedFile] = ()
+    entries: Sequence[IndexedFile] = ()
     absent: Sequence[NotPublished] = ()
     planned: Sequence[Missing] = ()
-    problems: Sequence[str] = ()
+    errors: Sequence[str] = ()
     notes: Sequence[str] = ()
 
 
 class IndexCache:
-    """The readings of one store, and the index that is in ``output``. ``folder`` keeps them; None keeps nothing.
+    """The cached contents of one store, and the index in ``output``. ``folder`` stores the cache; None disables it.
 
-    With another index.json than was written last, or with links made in another way (``links``), whole releases are
-    read again. Files that cannot be read are made anew. Raises `UsageError` for an index.json that cannot be read.
+    Releases are read again if index.json is not the one written last, or if ``links`` (how links are made) changed.
+    Invalid cache files are ignored. Raises `UsageError` for an invalid index.json.
     """
 
     def __init__(self, output: Path, folder: Path | None = None, links: str = "") -> None:
@@ -58,86 +59,88 @@ class IndexCache:
         self._links = links
         held = _load(folder / _RELEASES) if folder else {}
         data = (output / INDEX).read_bytes() if held and (output / INDEX).is_file() else b""
-        same = bool(data) and held.get("index") == self._mark(data)
-        self.index = written_document(data) if same else read_document(output)
+        same = bool(data) and held.get("index") == self._fingerprint(data)
+        self.index = read_own_document(data) if same else read_document(output)
         self._releases: dict[str, dict[str, Any]] = held["releases"] if same else {}
         self._held = held
         self._kept: dict[str, dict[str, Any]] = {}
         self._by_tag: dict[str, list[IndexedFile]] = defaultdict(list)
         if same:
-            for row in self.index.rows:
-                self._by_tag[row.tag].append(row)
-        self._told: dict[str, IndexedFile] | None = None
+            for entry in self.index.entries:
+                self._by_tag[entry.tag].append(entry)
+        self._by_metadata_digest: dict[str, IndexedFile] | None = None
         self._files: _Files | None = None
 
-    def _mark(self, data: bytes) -> str:
-        return f"{mark(data)} {self._links}"
+    def _fingerprint(self, data: bytes) -> str:
+        return f"{fingerprint(data)} {self._links}"
 
-    def reading(self, release_id: str, tag: str, mark: str | None) -> Reading | None:
-        """What a release gave that has this mark still."""
+    def get_release(self, release_id: str, tag: str, mark: str | None) -> ReleaseContents | None:
+        """Return the cached contents of a release if its ``mark`` is unchanged."""
         held = self._releases.get(release_id)
         if mark is None or held is None or held["mark"] != mark:
             return None
         self._kept[release_id] = held
-        return Reading(
-            rows=self._by_tag[tag],
+        return ReleaseContents(
+            entries=self._by_tag[tag],
             absent=[NotPublished(**one) for one in held["absent"]],
             planned=[Missing(**one) for one in held["planned"]],
         )
 
-    def keep_reading(self, release_id: str, mark: str | None, reading: Reading) -> None:
-        """Note that a release gave nothing but rows that the index lists, and what its manifest told."""
+    def keep_release(self, release_id: str, mark: str | None, contents: ReleaseContents) -> None:
+        """Cache a release whose entries are all in the index, with its absent and planned files."""
         if mark is not None:
             self._kept[release_id] = {
                 "mark": mark,
-                "absent": [one.model_dump() for one in reading.absent],
-                "planned": [one.model_dump() for one in reading.planned],
+                "absent": [one.model_dump() for one in contents.absent],
+                "planned": [one.model_dump() for one in contents.planned],
             }
 
-    def begin(self, release_id: str) -> None:
-        """Turn to a release whose files are to be read."""
-        self.end()
+    def begin_release(self, release_id: str) -> None:
+        """Begin reading the files of a release."""
+        self.end_release()
         self._files = _Files(self._folder / f"r-{quote(release_id, safe='')}.json" if self._folder else None)
 
-    def end(self) -> None:
-        """Write down what was read of the release at hand."""
+    def end_release(self) -> None:
+        """Store what was read of the current release."""
         if self._files:
             self._files.save()
         self._files = None
 
-    def digest(self, asset: RemoteAsset) -> Digest | None:
-        """sha256 of a file that is as it was when it was read."""
+    def get_digest(self, asset: RemoteAsset) -> Digest | None:
+        """Return the cached digest of an unchanged asset."""
         return self._files.digest(asset) if self._files else None
 
     def keep_digest(self, asset: RemoteAsset, sha256: Digest) -> None:
-        """Note what reading a file gave."""
+        """Cache the digest of an asset."""
         if self._files and asset.changed is not None:
             self._files.digests[asset.id] = [asset.size, asset.changed, sha256]
 
-    def inside(self, sha256: Digest) -> WheelMetadata | None:
-        """What a file of this digest says: it was read before, or the index that is there tells."""
-        held = self._files.before_inside.get(sha256) if self._files else None
+    def get_metadata(self, sha256: Digest) -> WheelMetadata | None:
+        """Return the metadata of a file with this digest, from the cache or from the previous index."""
+        held = self._files.previous_metadata.get(sha256) if self._files else None
         if held is not None and self._files:
-            inside = WheelMetadata(**held)
-            self._files.inside[sha256] = inside
-            return inside
-        if self._told is None:
-            self._told = {row.metadata_sha256: row for row in self.index.rows if row.metadata_sha256}
-        row = self._told.get(sha256)
-        if row is None or "requires_dist" not in row.model_fields_set:
+            metadata = WheelMetadata(**held)
+            self._files.metadata[sha256] = metadata
+            return metadata
+        if self._by_metadata_digest is None:
+            self._by_metadata_digest = {
+                entry.metadata_sha256: entry for entry in self.index.entries if entry.metadata_sha256
+            }
+        entry = self._by_metadata_digest.get(sha256)
+        if entry is None or "requires_dist" not in entry.model_fields_set:
             return None
-        return WheelMetadata(row.project, row.version, row.requires_python, row.requires_dist)
+        return WheelMetadata(entry.project, entry.version, entry.requires_python, entry.requires_dist)
 
-    def keep_inside(self, sha256: Digest, inside: WheelMetadata) -> None:
-        """Note what a file said."""
+    def keep_metadata(self, sha256: Digest, metadata: WheelMetadata) -> None:
+        """Cache the metadata of a file."""
         if self._files:
-            self._files.inside[sha256] = inside
+            self._files.metadata[sha256] = metadata
 
     def save(self, data: bytes) -> None:
-        """Write down which releases need not be read again with this index.json; forget those that are gone."""
+        """Store which releases match this index.json, and delete the cache files of removed releases."""
         if self._folder is None:
             return
-        held = {"form": _FORM, "index": self._mark(data), "releases": self._kept}
+        held = {"format": _FORMAT, "index": self._fingerprint(data), "releases": self._kept}
         if held != self._held:
             write_atomically(self._folder / _RELEASES, json.dumps(held, separators=(",", ":")).encode())
         for gone in self._held.get("releases", {}).keys() - self._kept.keys():
@@ -145,39 +148,41 @@ class IndexCache:
 
 
 class _Files:
-    """What is known of the files of one release."""
+    """The cached files of one release."""
 
     def __init__(self, place: Path | None) -> None:
         self.place = place
         self.held = _load(place) if place else {}
-        self.before: dict[str, list[Any]] = self.held.get("digests", {})
-        self.before_inside: dict[str, dict[str, Any]] = self.held.get("inside", {})
+        self.previous: dict[str, list[Any]] = self.held.get("digests", {})
+        self.previous_metadata: dict[str, dict[str, Any]] = self.held.get("metadata", {})
         self.digests: dict[str, list[Any]] = {}
-        self.inside: dict[str, WheelMetadata] = {}
+        self.metadata: dict[str, WheelMetadata] = {}
 
     def digest(self, asset: RemoteAsset) -> Digest | None:
-        held = self.before.get(asset.id)
+        held = self.previous.get(asset.id)
         if asset.changed is None or held is None or held[:2] != [asset.size, asset.changed]:
             return None
         self.digests[asset.id] = held
         return Digest.from_api(held[2])
 
     def save(self) -> None:
-        inside = {sha256: vars(one) for sha256, one in self.inside.items()}
-        now = {"form": _FORM, "digests": self.digests, "inside": inside}
-        if self.place and (self.digests or inside) and now != self.held:
+        metadata = {sha256: vars(one) for sha256, one in self.metadata.items()}
+        now = {"format": _FORMAT, "digests": self.digests, "metadata": metadata}
+        if self.place and (self.digests or metadata) and now != self.held:
             self.place.parent.mkdir(parents=True, exist_ok=True)
-            self.place.write_text(json.dumps(now, separators=(",", ":")))  # half of it would not be read as JSON
+            self.place.write_text(
+                json.dumps(now, separators=(",", ":"))
+            )  # a partial file is invalid JSON and is ignored
 
 
 def _load(place: Path) -> dict[str, Any]:
     try:
-        held = json.loads(place.read_bytes())
+        cached = json.loads(place.read_bytes())
     except (OSError, ValueError):
         return {}
-    return held if isinstance(held, dict) and held.get("form") == _FORM else {}
+    return cached if isinstance(cached, dict) and cached.get("format") == _FORMAT else {}
 
 
-def known_place(cache: Path | None, spec: str) -> Path | None:
-    """Where in fatwheel's cache the readings of a store are kept."""
+def find_cache_folder(cache: Path | None, spec: str) -> Path | None:
+    """Return the folder for a store below fatwheel's cache folder."""
     return cache / "index" / hashlib.sha256(spec.encode()).hexdigest()[:16] if cache else None

@@ -1,4 +1,4 @@
-"""The pages that pip and uv read (PEP 503): plain functions from rows to bytes, by path under the index's root."""
+"""Render the project pages that pip and uv read (simple repository API, PEP 503)."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Iterable
 from html import escape
 
 from fatwheel.index.atomic_write import MARK, PAGE
-from fatwheel.index.names import pages_of
+from fatwheel.index.names import list_pages
 from fatwheel.records.index import IndexedFile
 
-_UP = "\0"  # stands for the way up to the index's root; no URL and no name holds it
+_UP = "\0"  # placeholder for the relative path to the root of the index; URLs and names never contain it
 
 
-def simple_pages(rows: Iterable[IndexedFile]) -> dict[str, bytes]:
-    """A page for each project in each folder, and one for each folder but the root. ``rows`` are in order."""
+def render_pages(entries: Iterable[IndexedFile]) -> dict[str, bytes]:
+    """Render a page per project in each folder and one per folder except the root, by path. ``entries`` are sorted."""
     projects: dict[str, list[str]] = defaultdict(list)
-    listing: dict[str, list[list[str]]] = {}  # by a row's own page: the pages that list it
-    for row in rows:
-        if row.page not in listing:
-            listing[row.page] = [projects[page] for page in pages_of(row)]
-        anchor = _anchor(row)
-        for held in listing[row.page]:
-            held.append(anchor)
-    pages = {f"{page}{PAGE}": _project(page, held) for page, held in projects.items()}
-    for folder, inside in _folders(projects).items():
-        pages[f"{folder}{PAGE}"] = _folder(folder, inside)
+    listing: dict[str, list[list[str]]] = {}  # by the page of an entry: all pages that list it
+    for entry in entries:
+        if entry.page not in listing:
+            listing[entry.page] = [projects[page] for page in list_pages(entry)]
+        link = _render_link(entry)
+        for page in listing[entry.page]:
+            page.append(link)
+    pages = {f"{page}{PAGE}": _render_project(page, links) for page, links in projects.items()}
+    for folder, inside in _list_folders(projects).items():
+        pages[f"{folder}{PAGE}"] = _render_folder(folder, inside)
     return pages
 
 
-def _folders(projects: Iterable[str]) -> dict[str, set[str]]:
-    """Every folder above a project page, the root left out, with the names inside it."""
+def _list_folders(projects: Iterable[str]) -> dict[str, set[str]]:
+    """List the folders above the project pages, except the root, with the names inside each."""
     inside: dict[str, set[str]] = defaultdict(set)
     for page in projects:
         parts = page.rstrip("/").split("/")
@@ -39,30 +39,30 @@ def _folders(projects: Iterable[str]) -> dict[str, set[str]]:
     return inside
 
 
-def _folder(folder: str, inside: set[str]) -> bytes:
-    return _page(folder.rstrip("/"), [f'<a href="{name}/">{name}</a><br>' for name in sorted(inside)])
+def _render_folder(folder: str, inside: set[str]) -> bytes:
+    return _render_page(folder.rstrip("/"), [f'<a href="{name}/">{name}</a><br>' for name in sorted(inside)])
 
 
-def _project(page: str, anchors: list[str]) -> bytes:
-    links = "\n".join(anchors).replace(_UP, "../" * page.count("/"))
-    return _page(f"Links for {page.rstrip('/').split('/')[-1]}", [links])
+def _render_project(page: str, links: list[str]) -> bytes:
+    text = "\n".join(links).replace(_UP, "../" * page.count("/"))
+    return _render_page(f"Links for {page.rstrip('/').split('/')[-1]}", [text])
 
 
-def _anchor(row: IndexedFile) -> str:
-    """Its line, the same on every page but for the way up."""
-    more = f'#sha256={row.sha256}"'
-    if row.requires_python:
-        more += f' data-requires-python="{escape(row.requires_python)}"'
-    if row.metadata_sha256:  # pip before 24 reads the old name only
-        more += f' data-core-metadata="sha256={row.metadata_sha256}"'
-        more += f' data-dist-info-metadata="sha256={row.metadata_sha256}"'
-    if row.yanked is not None:
-        more += f' data-yanked="{escape(row.yanked)}"'
-    way = "" if "://" in row.url else _UP
-    return f'<a href="{way}{escape(row.url)}{more}>{escape(row.file)}</a><br>'
+def _render_link(entry: IndexedFile) -> str:
+    """Render the link of an entry, the same on every page except for the relative path to the root."""
+    attributes = f'#sha256={entry.sha256}"'
+    if entry.requires_python:
+        attributes += f' data-requires-python="{escape(entry.requires_python)}"'
+    if entry.metadata_sha256:  # pip before 24 reads only the old name
+        attributes += f' data-core-metadata="sha256={entry.metadata_sha256}"'
+        attributes += f' data-dist-info-metadata="sha256={entry.metadata_sha256}"'
+    if entry.yanked is not None:
+        attributes += f' data-yanked="{escape(entry.yanked)}"'
+    prefix = "" if "://" in entry.url else _UP
+    return f'<a href="{prefix}{escape(entry.url)}{attributes}>{escape(entry.file)}</a><br>'
 
 
-def _page(title: str, links: list[str]) -> bytes:
+def _render_page(title: str, links: list[str]) -> bytes:
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',

@@ -1,4 +1,4 @@
-"""Yanking: files that stay where they are and are not chosen any more, unless somebody names their very version."""
+"""Yank files of an index: they stay available, but installers skip them unless they are pinned exactly."""
 
 from __future__ import annotations
 
@@ -14,83 +14,88 @@ from packaging.version import Version
 from fatwheel.errors import UsageError
 from fatwheel.index.atomic_write import locked
 from fatwheel.index.document import read_index
-from fatwheel.index.make_index import index_files, read_state, written
+from fatwheel.index.make_index import read_state, render_index, write_index
 from fatwheel.records.index import Index, IndexedFile, YankReport
 from fatwheel.wheels.formats.wheel_name import version_of
 
 
 def yank(output: Path, what: Sequence[str], reason: str) -> YankReport:
-    """Mark files of an index as yanked. ``what``: file names, globs over them, or ``PROJECT==VERSION``.
+    """Yank files of an index. ``what``: file names, globs, or ``PROJECT==VERSION``.
 
-    A version without a label stands for all of its labels. Raises `UsageError` for what names nothing; nothing is
-    changed then.
+    A version without a label matches all its labels. Raises `UsageError` if an argument matches nothing; the index is
+    not changed then.
     """
-    return _marked(output, what, reason)
+    return _update(output, what, reason)
 
 
 def unyank(output: Path, what: Sequence[str]) -> YankReport:
-    """Take it back. Raises `UsageError` for what names nothing that is yanked."""
-    return _marked(output, what, None)
+    """Undo a yank. Raises `UsageError` if an argument matches no yanked file; the index is not changed then."""
+    return _update(output, what, None)
 
 
-def _marked(output: Path, what: Sequence[str], reason: str | None) -> YankReport:
+def _update(output: Path, what: Sequence[str], reason: str | None) -> YankReport:
     output = output.resolve()
     with locked(output):
         index, state = read_index(output), read_state(output)
         if index is None:
             raise UsageError(
-                "there is no index.json", where=str(output), help="give the folder that `fatwheel index` wrote"
+                "index.json not found", where=str(output), help="give a folder that `fatwheel index` wrote"
             )
-        rows = [*index.wheels, *index.sdists, *index.variants]
-        held = rows if reason is not None else [row for row in rows if row.file in state.yanked]
-        named = _named(held, what, rows)
+        entries = [*index.wheels, *index.sdists, *index.variants]
+        candidates = entries if reason is not None else [entry for entry in entries if entry.file in state.yanked]
+        named = _select_files(candidates, what, entries)
         marks = {file: reason for file in named if reason is not None}
         kept = {file: why for file, why in state.yanked.items() if file not in named}
         yanked = dict(sorted({**kept, **marks}.items()))
-        fresh = {file for file in named if state.yanked.get(file) != yanked.get(file)}
+        changed_files = {file for file in named if state.yanked.get(file) != yanked.get(file)}
         state = state.model_copy(update={"yanked": yanked})
-        changed = written(output, index_files(_with(index, yanked), state))
+        changed = write_index(output, render_index(_apply_yanks(index, yanked), state))
     return YankReport(
-        index=str(output), yanked=reason is not None, reason=reason or "", files=sorted(fresh), changed=changed
+        index=str(output), yanked=reason is not None, reason=reason or "", files=sorted(changed_files), changed=changed
     )
 
 
-def _with(index: Index, yanked: dict[str, str]) -> Index:
-    def marked(rows: list[IndexedFile]) -> list[IndexedFile]:
-        return [row.model_copy(update={"yanked": yanked.get(row.file)}) for row in rows]
+def _apply_yanks(index: Index, yanked: dict[str, str]) -> Index:
+    def apply(entries: list[IndexedFile]) -> list[IndexedFile]:
+        return [entry.model_copy(update={"yanked": yanked.get(entry.file)}) for entry in entries]
 
-    return index.model_copy(update={kind: marked(getattr(index, kind)) for kind in ("wheels", "sdists", "variants")})
+    return index.model_copy(update={kind: apply(getattr(index, kind)) for kind in ("wheels", "sdists", "variants")})
 
 
-def _named(rows: Sequence[IndexedFile], what: Sequence[str], every: Sequence[IndexedFile]) -> set[str]:
-    """The files that are meant. Raises `UsageError` with all that means none of ``rows``, or none of ``every`` file."""
-    files = [row.file for row in rows]
+def _select_files(entries: Sequence[IndexedFile], what: Sequence[str], every: Sequence[IndexedFile]) -> set[str]:
+    """Select the matching files among ``entries``. Raises `UsageError` with all arguments that match none.
+
+    ``every``: all entries of the index, for the message about files that are not yanked.
+    """
+    files = [entry.file for entry in entries]
     named: set[str] = set()
-    lost: list[str] = []
+    unmatched: list[str] = []
     for one in what:
-        found = _meant(rows, one)
+        found = _match_files(entries, one)
         named |= found
-        if not found and _meant(every, one):
-            lost.append(f"nothing of '{one}' is yanked")
+        if not found and _match_files(every, one):
+            unmatched.append(f"'{one}' matches no yanked file")
         elif not found:
             near = difflib.get_close_matches(
-                one, [*files, *(f"{r.project}=={r.version}" for r in rows)], n=1, cutoff=0.5
+                one, [*files, *(f"{r.project}=={r.version}" for r in entries)], n=1, cutoff=0.5
             )
-            lost.append(f"'{one}' names nothing there" + (f"; did you mean '{near[0]}'?" if near else ""))
-    if lost:
-        raise UsageError("\n  ".join(lost), help="write a file name, a glob in quotes, or PROJECT==VERSION")
+            unmatched.append(f"'{one}' matches no file in the index" + (f"; did you mean '{near[0]}'?" if near else ""))
+    if unmatched:
+        raise UsageError("\n  ".join(unmatched), help="give a file name, a quoted glob, or PROJECT==VERSION")
     return named
 
 
-def _meant(rows: Sequence[IndexedFile], text: str) -> set[str]:
-    return _of_version(rows, text) if "==" in text else set(fnmatch.filter([row.file for row in rows], text))
+def _match_files(entries: Sequence[IndexedFile], text: str) -> set[str]:
+    return (
+        _match_version(entries, text) if "==" in text else set(fnmatch.filter([entry.file for entry in entries], text))
+    )
 
 
-def _of_version(rows: Sequence[IndexedFile], text: str) -> set[str]:
+def _match_version(entries: Sequence[IndexedFile], text: str) -> set[str]:
     project, _, version = (part.strip() for part in re.split(r"(==)", text, maxsplit=1))
     wanted = version_of(version)
     if wanted is None:
-        raise UsageError(f"'{version}' is not a version", help="write it like 1.0 or 1.0+cu130.sm9x")
+        raise UsageError(f"invalid version '{version}'", help="use a version such as 1.0 or 1.0+cu130.sm9x")
     name = canonicalize_name(project)
-    held = [(Version(row.version), row.file) for row in rows if row.project == name]
-    return {file for found, file in held if found == wanted or (not wanted.local and Version(found.public) == wanted)}
+    files = [(Version(entry.version), entry.file) for entry in entries if entry.project == name]
+    return {file for found, file in files if found == wanted or (not wanted.local and Version(found.public) == wanted)}

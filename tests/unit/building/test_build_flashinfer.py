@@ -67,9 +67,9 @@ def test_modules_without_a_target_are_left_out_with_their_reasons():
     specs, left_out = tool.choose_specs(selection, patterns, declared)
     assert [s.name for s in specs] == ["page", "fp4"]
     assert left_out == {
-        "mla": "FlashInfer selects it for 10.0, 10.3 only, and this wheel is for 8.0 12.0f",
-        "bgmv": "No supported CUDA architectures found for major versions [9, 10], and this wheel is for 8.0 12.0f",
-        "fa3": "FlashInfer compiles it for 9.0a whatever the list says, and this wheel is for 8.0 12.0f",
+        "mla": "FlashInfer selects it for 10.0, 10.3 only, and this wheel contains 8.0 12.0f",
+        "bgmv": "No supported CUDA architectures found for major versions [9, 10], and this wheel contains 8.0 12.0f",
+        "fa3": "FlashInfer always compiles it for 9.0a, and this wheel contains 8.0 12.0f",
     }
 
 

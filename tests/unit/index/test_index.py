@@ -1,4 +1,4 @@
-"""The index of a store: its pages, its data, what is left out, and how it is replaced."""
+"""The index of a store: its pages, its data, excluded files, and atomic replacement."""
 
 import json
 import re
@@ -9,10 +9,12 @@ import pytest
 
 from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
+from fatwheel.index import atomic_write, make_index
 from fatwheel.records.build import BuildRecord, Toolchain
 from fatwheel.records.manifest import Absence, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.records.smoke import Check, Device, SmokeRecord
+from fatwheel.stores import open_store
 from fatwheel.targets import dotted
 from tests.unit.index.assets import Shelf, make_wheel
 
@@ -143,7 +145,7 @@ def test_the_manifest_says_what_was_proven_and_what_is_missing(shelf):
     )
     assert [(one.file, one.outcome) for one in shelf.data().absent] == [(missing.name, "withheld")]
     page = (shelf.out / "index.html").read_text()
-    assert "ran on H200 (9.0)" in page
+    assert "GPU-tested on H200 (9.0)" in page
     assert missing.name in page
 
 
@@ -179,7 +181,7 @@ def test_a_name_that_returns_with_other_bytes_stays_the_first_and_is_reported(sh
     shelf.wheel(tag="v2", body="changed = True\n")
     (problem,) = shelf.index().problems
     assert problem.startswith("v2/demo_kernels-1.0+cu130.sm9x")
-    assert "has other bytes than v1/" in problem
+    assert "differs from v1/" in problem
     assert [row.tag for row in shelf.data().wheels] == ["v1"]
 
 
@@ -193,7 +195,7 @@ def test_every_bad_file_is_reported_and_the_good_ones_are_indexed(shelf):
     assert len(report.problems) == 3
     said = "\n".join(report.problems)
     assert "invalid wheel file name" in said
-    assert "METADATA says demo-kernels 1.0+cu130.sm9x, the file's name demo-kernels 2.0+cu130.sm9x" in said
+    assert "METADATA contains demo-kernels 1.0+cu130.sm9x, but the file name demo-kernels 2.0+cu130.sm9x" in said
     assert "invalid zip archive" in said
 
 
@@ -255,24 +257,60 @@ def test_what_left_the_store_leaves_the_index_and_other_files_stay(shelf):
     assert not list(shelf.out.glob(".new-*"))
 
 
-def test_a_folder_of_somebody_elses_in_the_way_is_refused_and_nothing_changes(shelf):
-    shelf.wheel()
-    (shelf.out / "cu130").mkdir(parents=True)
+def test_a_foreign_folder_with_the_name_of_a_tree_is_an_error_and_nothing_changes(shelf):
+    shelf.index()
+    (shelf.out / "cu130").mkdir()
     (shelf.out / "cu130" / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match="cu130: there already, and not written by fatwheel"):
+    before = snapshot(shelf.out)
+    shelf.wheel()
+    with pytest.raises(UsageError, match="fatwheel did not write the existing cu130"):
         shelf.index()
-    assert snapshot(shelf.out) == {"cu130/notes.txt": b"mine"}
+    assert snapshot(shelf.out) == before
 
 
-def test_a_run_that_breaks_off_leaves_whole_trees_and_the_next_one_mends_the_rest(shelf, monkeypatch):
+def test_a_folder_that_is_not_empty_and_contains_no_index_is_refused(shelf, capsys):
+    shelf.wheel()
+    (shelf.out / "src").mkdir(parents=True)
+    (shelf.out / "index.html").write_text("my home page")
+    command = ["index", "--store", f"dir:{shelf.store}", "-o", str(shelf.out)]
+    assert run(command) == 2
+    shown = capsys.readouterr().err
+    assert "the output folder is not empty and contains no index" in shown
+    assert "help: choose an empty folder, or one that `fatwheel index` wrote" in shown
+    assert snapshot(shelf.out) == {"index.html": b"my home page"}
+
+
+@pytest.mark.parametrize("lost", ["index.json", "index.html"])
+def test_an_index_that_lost_a_root_file_is_rebuilt(shelf, lost):
+    shelf.wheel()
+    shelf.index()
+    (shelf.out / lost).unlink()
+    assert shelf.index().changed == [lost]
+
+
+def test_hidden_files_do_not_make_a_folder_foreign(shelf):
+    shelf.wheel()
+    shelf.out.mkdir()
+    (shelf.out / ".nojekyll").touch()
+    assert shelf.index().wheels == 1
+
+
+def test_a_branch_may_contain_other_files(shelf):
+    shelf.wheel()
+    shelf.out.mkdir()
+    (shelf.out / "CNAME").write_text("wheels.example.org")
+    make_index(open_store(f"dir:{shelf.store}"), shelf.out, among_files=True)
+    assert (shelf.out / "CNAME").is_file()
+    assert shelf.data().wheels
+
+
+def test_an_interrupted_run_leaves_whole_trees_and_the_next_run_finishes(shelf, monkeypatch):
     shelf.wheel("1.0+cu130.sm9x")
     shelf.wheel("1.0+cu129")
     shelf.index()
     before = snapshot(shelf.out)
     shelf.wheel("1.1+cu130.sm9x", "v2")
     shelf.wheel("1.1+cu129", "v2")
-    from fatwheel.index import atomic_write
-
     real, calls = atomic_write._exchange, []
 
     def breaks(new, place):
@@ -320,20 +358,20 @@ def test_two_writers_at_once_leave_the_union(shelf):
 
 
 @pytest.mark.parametrize("url", ["example.org/whl", "ftp://example.org", "https://example.org/#x"])
-def test_a_base_url_that_cannot_start_a_link_is_refused(shelf, url):
+def test_an_invalid_base_url_is_refused(shelf, url):
     shelf.wheel()
-    with pytest.raises(UsageError, match="cannot start a link"):
+    with pytest.raises(UsageError, match="invalid base URL"):
         shelf.index(url)
     assert not list(shelf.out.iterdir())
 
 
 def test_an_output_that_is_a_file_is_refused(shelf):
     shelf.out.write_text("")
-    with pytest.raises(UsageError, match="no index can be written here"):
+    with pytest.raises(UsageError, match="cannot write the index"):
         shelf.index()
 
 
-def test_the_page_for_people_fetches_nothing_and_names_all_there_is(shelf):
+def test_the_landing_page_fetches_nothing_and_lists_everything(shelf):
     shelf.wheel()
     shelf.index()
     page = (shelf.out / "index.html").read_text()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fatwheel.index.missing import missing
+from fatwheel.index.missing import find_missing
 from fatwheel.records.index import IndexedFile, Missing
 from tests.unit.index.assets import Shelf
 
@@ -17,7 +17,7 @@ def wheel(label, arch, version="1.0", covers=("9.0",), tag="v1"):
 
 
 def said(*rows, plans=None, explained=()):
-    return [str(one) for one in missing(rows, plans or {}, explained)]
+    return [str(one) for one in find_missing(rows, plans or {}, explained)]
 
 
 def test_a_cpu_that_only_some_labels_and_families_of_a_version_have_is_missing_in_the_others():

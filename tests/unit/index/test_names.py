@@ -3,7 +3,7 @@
 import pytest
 
 from fatwheel.errors import VerificationError
-from fatwheel.index.names import parse_name
+from fatwheel.index.names import parse_file_name
 
 
 def name(version, tags="cp39-abi3-manylinux_2_28_x86_64"):
@@ -28,7 +28,7 @@ def name(version, tags="cp39-abi3-manylinux_2_28_x86_64"):
     ],
 )
 def test_the_label_decides_the_pages(version, pages):
-    assert parse_name(name(version)).pages == pages
+    assert parse_file_name(name(version)).pages == pages
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_the_label_decides_the_pages(version, pages):
     ],
 )
 def test_the_platform_decides_the_architecture(tags, arch):
-    assert parse_name(name("1.0", tags)).arch == arch
+    assert parse_file_name(name("1.0", tags)).arch == arch
 
 
 def test_an_sdist_belongs_to_the_root():
-    assert parse_name("demo_kernels-1.0.tar.gz").pages == ("demo-kernels/",)
+    assert parse_file_name("demo_kernels-1.0.tar.gz").pages == ("demo-kernels/",)
 
 
 @pytest.mark.parametrize("file", ["SHA256SUMS", "manifest.json", "sources.tar.gz", f"{name('1.0')}.metadata", "x.zip"])
 def test_other_files_are_passed_over(file):
-    assert parse_name(file) is None
+    assert parse_file_name(file) is None
 
 
 @pytest.mark.parametrize(
@@ -65,26 +65,26 @@ def test_other_files_are_passed_over(file):
 )
 def test_a_name_that_pip_would_not_read_is_an_error(file):
     with pytest.raises(VerificationError, match="invalid wheel file name"):
-        parse_name(file)
+        parse_file_name(file)
 
 
 def test_a_lost_plus_sign_is_explained():
     with pytest.raises(VerificationError) as error:
-        parse_name("demo-1.0.cu130.sm9x-cp39-abi3-linux_x86_64.whl")
+        parse_file_name("demo-1.0.cu130.sm9x-cp39-abi3-linux_x86_64.whl")
     assert "the '+' of its version was lost" in error.value.help
 
 
 @pytest.mark.parametrize("project", ["nightly", "cu130", "sm9x"])
 def test_a_project_cannot_be_called_like_a_folder_of_the_index(project):
-    with pytest.raises(VerificationError, match="has no page"):
-        parse_name(f"{project}-1.0-py3-none-any.whl")
+    with pytest.raises(VerificationError, match="is reserved for a folder of the index"):
+        parse_file_name(f"{project}-1.0-py3-none-any.whl")
 
 
 @pytest.mark.parametrize("ending", [".tar.gz", "-variants.json"])
 def test_a_number_without_end_makes_no_name(ending):
-    assert parse_name(f"demo-{'9' * 5000}{ending}") is None
+    assert parse_file_name(f"demo-{'9' * 5000}{ending}") is None
 
 
 def test_a_wheel_whose_version_has_no_end_is_refused():
     with pytest.raises(VerificationError):
-        parse_name(name("9" * 5000))
+        parse_file_name(name("9" * 5000))

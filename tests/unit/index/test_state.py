@@ -8,7 +8,7 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
 from fatwheel.index import make_index, unyank, yank
-from fatwheel.index.schema import kept_schema, made_schema
+from fatwheel.index.schema import generate_schema, read_schema
 from fatwheel.stores import open_store
 from tests.unit.index.assets import Shelf
 
@@ -68,9 +68,9 @@ def test_a_version_without_a_label_stands_for_all_of_its_labels(shelf, what, cou
 
 def test_what_names_nothing_is_an_error_and_nothing_changes(shelf):
     before = (shelf.out / "index.json").read_bytes()
-    with pytest.raises(UsageError, match="names nothing there; did you mean") as error:
+    with pytest.raises(UsageError, match="matches no file in the index; did you mean") as error:
         yank(shelf.out, [SM9X, SM12X.replace("sm12x", "sm12"), "other==1"], "bad")
-    assert "'other==1' names nothing" in str(error.value)
+    assert "'other==1' matches no file in the index" in str(error.value)
     assert (shelf.out / "index.json").read_bytes() == before
 
 
@@ -82,9 +82,9 @@ def test_the_commands_yank_and_take_it_back(shelf, capsys):
     assert json.loads(capsys.readouterr().out)["files"] == [SM9X]
     capsys.readouterr()
     assert run(["yank", "--undo", SM9X, "nothing.whl", *where]) == 2
-    told = capsys.readouterr().err
-    assert f"nothing of '{SM9X}' is yanked" in told
-    assert "'nothing.whl' names nothing there" in told
+    shown = capsys.readouterr().err
+    assert f"'{SM9X}' matches no yanked file" in shown
+    assert "'nothing.whl' matches no file in the index" in shown
     assert run(["yank", "x", "--reason", "bad"]) == 2
 
 
@@ -93,7 +93,7 @@ def test_bytes_that_changed_in_place_are_left_out_for_good_until_they_are_replac
     shelf.wheel("1.0+cu130.sm9x", body="changed = True\n")
     for _ in range(2):
         (problem,) = shelf.index().problems
-        assert "has other bytes than the index listed before, so it is left out" in problem
+        assert "differs from the file that the index listed before, and is excluded" in problem
         assert shelf.files("cu130/demo-kernels") == [SM12X]
     (shelf.store / "v1" / SM9X).write_bytes(first)
     assert shelf.index().problems == []
@@ -118,7 +118,7 @@ def test_a_replaced_name_stands_for_the_newest_bytes_from_then_on(shelf):
 
 def test_replacing_what_is_not_published_is_said(shelf):
     report = make_index(open_store(f"dir:{shelf.store}"), shelf.out, replace=["nothing.whl"])
-    assert report.problems == ["nothing.whl: nothing of that name is published"]
+    assert report.problems == ["nothing.whl: no published file has this name"]
 
 
 def test_index_json_follows_its_published_schema(shelf):
@@ -135,7 +135,7 @@ def test_index_json_follows_its_published_schema(shelf):
 
 
 def test_the_schema_is_that_of_the_records():
-    assert kept_schema().decode() == made_schema(), "run python pipeline/index/schema.py"
+    assert read_schema().decode() == generate_schema(), "run python pipeline/fatwheel/index/schema.py"
 
 
 def test_with_a_cache_the_bytes_are_the_same_whatever_came_in_between(shelf, tmp_path):
