@@ -134,7 +134,7 @@ NOT_YET: tuple[str, ...] = (
 
 SCANNED = (
     "pipeline", "scripts", "benchmarks", "docs", "noxfile.py", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
-    "matrix.yaml", "examples", ".github",
+    "matrix.yaml", "examples", ".github", "pyproject.toml", ".pre-commit-config.yaml",
 )  # fmt: skip
 KINDS = {".py", ".md", ".yaml", ".yml", ".html", ".js", ".toml"}
 SKIPPED = {"_build", "reference", "__pycache__", ".nox", ".fatwheel", ".venv"}

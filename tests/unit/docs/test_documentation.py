@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import groupby
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from fatwheel.__main__ import fatwheel
 from fatwheel.console.summaries import SUMMARIES
 from tests.unit.docs import examples
 
@@ -67,3 +70,21 @@ def test_the_reference_lists_every_command_key_record_and_exit_code(
         assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
     assert "| 6 | `ReleaseIncomplete` |" in written["exit-codes.md"]
     assert "| 12.0f | 12.0 12.1 |" in written["targets.md"]
+
+
+def _command_lines() -> list[tuple[str, str]]:
+    """Return the `fatwheel` command lines of all pages, with their page."""
+    return [
+        (page.name, line)
+        for page in examples.pages()
+        for line in re.findall(r"^\$ (fatwheel .+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("line", [line for _, line in _command_lines()], ids=[page for page, _ in _command_lines()])
+def test_a_command_line_is_valid(line: str) -> None:
+    verb, *arguments = shlex.split(line, comments=True)[1:]
+    command = fatwheel.get_command(click.Context(fatwheel), verb)
+    assert command is not None
+    with command.make_context(verb, arguments):
+        pass
