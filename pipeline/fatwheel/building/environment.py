@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fatwheel.building.cache import Notify, cache_root, get_or_create
 from fatwheel.building.engine import HOST, Engine
-from fatwheel.building.pip import ONCE, Patience, make_venv, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, make_venv, run_pip
 from fatwheel.declaration.model import Build
 from fatwheel.errors import BuildError
 from fatwheel.plan.requirements import fill_requirements
@@ -32,7 +32,7 @@ def build_python(
     environ: Mapping[str, str],
     notify: Notify,
     engine: Engine = HOST,
-    patience: Patience = ONCE,
+    retries: DownloadRetries = NO_RETRIES,
 ) -> Path:
     """The interpreter of an environment with the package's requirements.
 
@@ -62,7 +62,7 @@ def build_python(
                     cwd=temporary,
                     notify=notify,
                     engine=engine,
-                    patience=patience,
+                    retries=retries,
                 )
         _rehome(temporary / "env", place / "env")
 

@@ -18,7 +18,7 @@ from fatwheel.building.containers import Mount, container, container_environ
 from fatwheel.building.engine import HOST, Engine, EngineOptions
 from fatwheel.building.environment import build_python, check_torch
 from fatwheel.building.images import login_for
-from fatwheel.building.pip import Patience
+from fatwheel.building.pip import DownloadRetries
 from fatwheel.building.postprocess import finished
 from fatwheel.building.preflight import Ready, preflight
 from fatwheel.building.variables import command_fields, compression_flag, environment_variables, filled_command
@@ -51,7 +51,7 @@ class BuildOverrides:
     silence: float | None = None
     time_limit: float | None = None
     cache: Mode = "auto"
-    patience: Patience = field(default_factory=Patience)
+    retries: DownloadRetries = field(default_factory=DownloadRetries)
     beside: int = 1  # builds that share this machine
 
 
@@ -185,19 +185,19 @@ class _BuildExecution:
     def _prepared(self) -> tuple[Ready, BuildRecord, Path]:
         """All that the command needs; the record's beginning; and the interpreter of its environment."""
         job, cell, package = self.job, self.job.cell, self.job.package
-        patience = self.wanted.tuning.patience
+        retries = self.wanted.tuning.retries
         tools = None
         if cell.toolkit is not None and not cell.shim:
             tools = toolchain.resolve(
                 self.wanted.toolchain, cell, environ=self.environ, notify=job.notify, engine=self.engine,
-                patience=patience,
+                retries=retries,
             )  # fmt: skip
         python = build_python(
-            package.build, cell, environ=self.environ, notify=job.notify, engine=self.engine, patience=patience
+            package.build, cell, environ=self.environ, notify=job.notify, engine=self.engine, retries=retries
         )
         check_torch(python, cell)
         source = source_tree.sources(
-            job.declaration, package, self.work, environ=job.environ, notify=job.notify, patience=patience
+            job.declaration, package, self.work, environ=job.environ, notify=job.notify, retries=retries
         )
         licences = source_tree.licences(package, source)
         used = tools.record() if tools else _NO_TOOLCHAIN

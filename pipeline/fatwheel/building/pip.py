@@ -14,17 +14,18 @@ from fatwheel.building.cache import Notify
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.errors import BuildError
 from fatwheel.processes import Answer
+from fatwheel.retry import call_with_retries
 
 _SECONDS = 7200.0  # the dependencies of a CUDA package can be gigabytes
 _PAUSE = 60.0  # seconds between looks for a version that is not there yet
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long downloads are tried. ``waits``: seconds before each further try where the network fails.
+class DownloadRetries:
+    """How long downloads are retried. ``waits``: seconds before each retry after a network failure.
 
-    ``window``: seconds in which a version that the index does not have may still appear; what nightlies are built
-    from is published on the same night.
+    ``window``: seconds during which a version missing from the index may still appear, since the dependencies of
+    nightlies are published on the same night.
     """
 
     waits: tuple[float, ...] = (5.0, 30.0)
@@ -33,8 +34,15 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
 
 
-ONCE = Patience(waits=())
-"""No further try."""
+NO_RETRIES = DownloadRetries(waits=())
+
+
+class _PipError(Exception):
+    """A failed run of pip."""
+
+    def __init__(self, what: str, failure: pythons.Failure) -> None:
+        super().__init__(f"{what}: {failure.cause}")
+        self.failure = failure
 
 
 def run_pip(
@@ -46,27 +54,31 @@ def run_pip(
     cwd: Path,
     notify: Notify,
     engine: Engine = HOST,
-    patience: Patience = ONCE,
+    retries: DownloadRetries = NO_RETRIES,
 ) -> None:
     """Run ``python -m pip`` with these arguments; ``what`` names it in messages.
 
     Raises `BuildError` with pip's last words and what to do about them.
     """
     notify(what)
-    waits = list(patience.waits)
-    began = patience.clock()
-    while True:
+    waits = list(retries.waits)
+    began = retries.clock()
+
+    def install() -> None:
         failed = pythons.run_pip(python, arguments, environ=environ, cwd=cwd, timeout=_SECONDS, runner=_runner(engine))
-        if failed is None:
-            return
-        if failed.kind == "network" and waits:
-            wait = waits.pop(0)
-        elif failed.kind == "absent" and patience.clock() - began < patience.window:
-            wait = _PAUSE
-        else:
-            raise BuildError(f"{what}: {failed}", help=failed.help)
-        notify(f"{what}: {failed.cause}; once more in {wait:.0f} s")
-        patience.pause(wait)
+        if failed is not None:
+            raise _PipError(what, failed)
+
+    def next_wait(error: Exception) -> float | None:
+        kind = error.failure.kind if isinstance(error, _PipError) else None
+        if kind == "network" and waits:
+            return waits.pop(0)
+        return _PAUSE if kind == "absent" and retries.clock() - began < retries.window else None
+
+    try:
+        call_with_retries(install, next_wait, sleep=retries.pause, notify=notify)
+    except _PipError as error:
+        raise BuildError(f"{what}: {error.failure}", help=error.failure.help) from None
 
 
 def own_pip(scratch: Path, environ: Mapping[str, str]) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fatwheel.building.build_dir import BuildDir
 from fatwheel.building.cache import Notify, cache_root, get_or_create
-from fatwheel.building.pip import ONCE, Patience, own_pip, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package, SourceSpec
 from fatwheel.errors import BuildError
@@ -33,7 +33,7 @@ def sources(
     *,
     environ: Mapping[str, str],
     notify: Notify,
-    patience: Patience = ONCE,
+    retries: DownloadRetries = NO_RETRIES,
 ) -> Path:
     """The folder that the package's command reads. A checkout is used in place; the others lie in ``work``.
 
@@ -47,7 +47,7 @@ def sources(
     if origin.git is not None:
         _clone(origin, place, environ=environ, notify=notify)
     else:
-        _unpack(_downloaded(str(origin.index), environ=environ, notify=notify, patience=patience), place)
+        _unpack(_downloaded(str(origin.index), environ=environ, notify=notify, retries=retries), place)
     when = epoch(declaration.root, environ)
     for folder, _, files in os.walk(place):
         for name in files:
@@ -55,7 +55,7 @@ def sources(
     return place
 
 
-def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify, patience: Patience) -> Path:
+def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify, retries: DownloadRetries) -> Path:
     """A distribution's one file, from the index or from the cache."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", requirement)
     digest = hashlib.sha256(requirement.encode()).hexdigest()[:8]
@@ -69,7 +69,7 @@ def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify,
             environ=clean,
             cwd=temporary,
             notify=notify,
-            patience=patience,
+            retries=retries,
         )
 
     place = cache_root(environ) / "sources" / f"{name}-{digest}"

@@ -12,7 +12,7 @@ from typing import Literal
 from fatwheel.building.cache import Notify, cache_root, get_or_create
 from fatwheel.building.compiler import HostCompiler, Nvcc, describe, host_compiler, system_nvcc
 from fatwheel.building.engine import HOST, Engine
-from fatwheel.building.pip import ONCE, Patience, own_pip, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.pythons import clean_python
 from fatwheel.records.build import Toolchain as ToolchainRecord
@@ -74,7 +74,7 @@ def resolve(
     notify: Notify,
     usual: Path = Path("/usr/local/cuda"),
     engine: Engine = HOST,
-    patience: Patience = ONCE,
+    retries: DownloadRetries = NO_RETRIES,
 ) -> Toolchain:
     """The toolchain for a cell that has a toolkit. ``auto``: the machine's own where its release fits, else PyPI's.
 
@@ -84,7 +84,7 @@ def resolve(
     check_targets(cell)
     release = _release(cell)
     arch = cell.arch or engine.arch
-    make = _Maker(engine, environ, notify, patience)
+    make = _Maker(engine, environ, notify, retries)
     host = host_compiler(environ, engine=engine, name=cross_compiler(cell, engine, environ))
     nvcc, refusal = _system(choice, cell, environ, usual, engine)
     kind: Literal["system", "pypi"] = "system"
@@ -194,7 +194,7 @@ class _Maker:
     engine: Engine
     environ: Mapping[str, str]
     notify: Notify
-    patience: Patience
+    retries: DownloadRetries
 
     @property
     def folder(self) -> Path:
@@ -272,7 +272,7 @@ class _Maker:
             own_pip(scratch, clean),
             ["install", "--quiet", "--no-compile", "--only-binary=:all:", "--target", str(target), *foreign,
              *([] if deps else ["--no-deps"]), requirement],
-            what=what, environ=clean, cwd=scratch, notify=self.notify, patience=self.patience,
+            what=what, environ=clean, cwd=scratch, notify=self.notify, retries=self.retries,
         )  # fmt: skip
         shutil.rmtree(scratch)
 

@@ -94,7 +94,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     from fatwheel.building.compiler_cache import mode_named
     from fatwheel.building.engine import EngineOptions
     from fatwheel.building.job import BuildOverrides
-    from fatwheel.building.pip import Patience
+    from fatwheel.building.pip import DownloadRetries
     from fatwheel.building.toolchain import choice_named
     from fatwheel.declaration import load
     from fatwheel.pipelines import build_cells, fat_build
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     else:
         waits = [found.wait for name, found in declaration.channels.items() if name == channel]
         window = next(iter(waits), None) or 0.0
-        tuning = BuildOverrides(jobs, nvcc_threads, silence, time_limit, mode, Patience(window=window), beside)
+        tuning = BuildOverrides(jobs, nvcc_threads, silence, time_limit, mode, DownloadRetries(window=window), beside)
 
         def build(one: Cell, folder: Path = output) -> BuildRecord:
             return build_cell(

@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     opened = open_store(store, there=True)
     inspector = Inspector(opened)
     try:
-        found = find_expired(inspector.counter.patience().retrying()(opened.releases), keep, inspector.clock.wall())
+        found = find_expired(inspector.counter.call(opened.releases), keep, inspector.clock.wall())
     except StoreFailure as failure:
         raise ReleaseRefused(failure.what, where=store, help=failure.help) from failure
     failures: list[str] = []

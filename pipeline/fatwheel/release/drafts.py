@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from fatwheel.errors import ReleaseRefused
 from fatwheel.release.rate_limit import RateLimiter
@@ -13,6 +14,8 @@ from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteRelease, Store
 from fatwheel.stores.retry import Retrier, RetryPolicy
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
+
+T = TypeVar("T")
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 
@@ -58,21 +61,30 @@ class ReleaseRequests:
     """The requests around the uploads: each tried patiently, since nothing goes without them."""
 
     def __init__(
-        self, store: Store, policy: RetryPolicy, clock: Clock, stop: threading.Event, pacer: RateLimiter
+        self,
+        store: Store,
+        policy: RetryPolicy,
+        clock: Clock,
+        stop: threading.Event,
+        pacer: RateLimiter,
+        *,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
+        self._notify = notify
         self._pacer = pacer
         self._policy = policy
         self._clock = clock
         self._stop = stop
 
-    def patience(self) -> Retrier:
-        """Fresh tries."""
-        return Retrier(self._policy, self._clock, self._stop, self._pacer.hold)
+    def call(self, request: Callable[..., T], *arguments: Any) -> T:
+        """Return what a request returns, with retries."""
+        retrier = Retrier(self._policy, self._clock, self._stop, on_limit=self._pacer.hold, notify=self._notify)
+        return retrier.call(request, *arguments)
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
         """The releases of a tag."""
-        return self.patience().retrying()(self.store.find, tag)
+        return self.call(self.store.find, tag)
 
     def obtain(self, opening: Opening) -> tuple[RemoteRelease, bool, tuple[str, ...]]:
         """Find the release or make the draft: the release, whether it was made now, and notes."""
@@ -99,7 +111,7 @@ class ReleaseRequests:
                 raise
             return self._first_of(draft, opening), True, notes
 
-        return self.patience().retrying()(once)
+        return self.call(once)
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
         """Publish a draft; an answer that was lost is looked up."""
@@ -116,7 +128,7 @@ class ReleaseRequests:
                     raise
                 return found
 
-        return self.patience().retrying()(once)
+        return self.call(once)
 
     def _first_of(self, draft: RemoteRelease, opening: Opening) -> RemoteRelease:
         """The draft just made, unless another writer made one before: then that one, and this empty one goes."""

@@ -53,7 +53,7 @@ class Finalizer:
             earlier = None
             there = now.get(MANIFEST)
             if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:
-                data = self.counter.patience().retrying()(lambda: b"".join(self.around.store.read(there)))
+                data = self.counter.call(lambda: b"".join(self.around.store.read(there)))
                 earlier = read_manifest(data)
                 if earlier is None:
                     closing.notes.append(f"the {MANIFEST} that was there is none of fatwheel's; it is replaced")
@@ -83,7 +83,7 @@ class Finalizer:
     def _listing(self, ours: Mapping[str, Digest]) -> dict[str, RemoteAsset]:
         """What is there, with every digest: the store's, else what this run has verified, else from reading."""
         known = {}
-        for name, asset in self.counter.patience().retrying()(self.around.listing).items():
+        for name, asset in self.counter.call(self.around.listing).items():
             if asset.digest is None and asset.whole:
                 digest = ours[name] if name in ours else self.around.remote_digest(asset)
                 known[name] = replace(asset, digest=digest)
@@ -106,7 +106,7 @@ class Finalizer:
             if wrong := self._verify(records):
                 return "; ".join(wrong)
             if self.commit:  # the uploads took their time: the tag may have been made of another commit meanwhile
-                self.counter.patience().retrying()(self.around.store.check, release.tag, self.commit)
+                self.counter.call(self.around.store.check, release.tag, self.commit)
             notes = None if page is None else merged(release.notes, page)
             self.counter.publish(release, commit=self.commit, notes=notes)
         except StoreFailure as failure:
@@ -121,7 +121,7 @@ class Finalizer:
             return None
         self.around.pacer.acquire()
         try:
-            self.counter.patience().retrying()(self.around.store.describe, release, notes)
+            self.counter.call(self.around.store.describe, release, notes)
         except StoreFailure as failure:
             return f"its page still tells of the earlier run: {failure.what}"
         return None
@@ -131,7 +131,7 @@ class Finalizer:
 
         Half-uploads of names that nobody wants are cleared, and what this run made under a wrong name.
         """
-        listing = self.counter.patience().retrying()(self.around.listing)
+        listing = self.counter.call(self.around.listing)
         wrong = []
         for record in records.values():
             if not record.live or record.size is None:
@@ -145,5 +145,5 @@ class Finalizer:
             known = records.get(asset.name)
             if asset.id in self.around.astray or (not asset.whole and not (known and known.live)):
                 self.around.pacer.acquire()
-                self.counter.patience().retrying()(self.around.store.delete, self.around.release, asset)
+                self.counter.call(self.around.store.delete, self.around.release, asset)
         return wrong

@@ -86,10 +86,10 @@ class Inspector:
             notes = (*notes, f"there is no release of {tag}")
         else:
             around = self._around(release)
-            present = self.counter.patience().retrying()(around.listing)
+            present = self.counter.call(around.listing)
             there = present.get(MANIFEST)
             if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:
-                manifest = read_manifest(self.counter.patience().retrying()(lambda: b"".join(self.store.read(there))))
+                manifest = read_manifest(self.counter.call(lambda: b"".join(self.store.read(there))))
             if manifest is None:
                 notes = (*notes, f"it has no {MANIFEST}: digests are not compared")
         plan = plan or (manifest.plan if manifest else None)

@@ -73,8 +73,8 @@ class Run:
         self.progress = progress
         self.breaker = CircuitBreaker()
         self.rules = store.rules()
-        self.pacer = RateLimiter(clock, self.breaker.opened, BURSTS if self.rules.paced else ())
-        self.counter = ReleaseRequests(store, policy, clock, self.breaker.opened, self.pacer)
+        self.pacer = RateLimiter(clock, self.breaker.opened, BURSTS if self.rules.paced else (), progress.say)
+        self.counter = ReleaseRequests(store, policy, clock, self.breaker.opened, self.pacer, notify=progress.say)
         self.records: dict[str, AssetRecord] = {}
         self.notes: list[str] = []
         self._diverting = threading.Lock()
@@ -91,12 +91,11 @@ class Run:
             )
         for record in parts.refused:
             self._settle(record)
-        patience = self.counter.patience
         try:
-            self.notes += patience().retrying()(self.store.check, request.tag, request.commit)
+            self.notes += self.counter.call(self.store.check, request.tag, request.commit)
             found, notes = choose(self._candidates(), request.commit)
             self.notes += notes
-            present = patience().retrying()(self.store.assets, found) if found else ()
+            present = self.counter.call(self.store.assets, found) if found else ()
             self._count(parts, present)
             intake = self._intake(given)
             taken: tuple[Job, ...] = intake.open() if intake else ()
@@ -124,14 +123,14 @@ class Run:
         found = self.counter.find(self.request.tag)
         if found or self.request.release_id is None:
             return found
-        known = self.counter.patience().retrying()(self.store.by_id, self.request.release_id)
+        known = self.counter.call(self.store.by_id, self.request.release_id)
         return (known,) if known and known.tag == self.request.tag else ()
 
     def _intake(self, given: Sequence[Given]) -> ArtifactContext | None:
         if self.request.run is None:
             return None
         intake = ArtifactContext(
-            self.request.run, self.request, self.rules, self.counter.patience, self._diverted, notes=self.notes
+            self.request.run, self.request, self.rules, self.counter.call, self._diverted, notes=self.notes
         )
         intake.seen.update({one.name: ("the files given", None) for one in given})
         return intake
@@ -195,7 +194,7 @@ class Run:
     ) -> ReleaseRecord:
         request, around = self.request, self._surroundings(release, made)
         try:
-            snapshot = {a.name: a for a in self.counter.patience().retrying()(self.store.assets, release)}
+            snapshot = {a.name: a for a in self.counter.call(self.store.assets, release)}
         except StoreFailure as failure:
             raise self._refusal(failure) from failure
         execute(jobs, around, snapshot, self._settle)
@@ -247,6 +246,7 @@ class Run:
             self.breaker,
             lambda asset: ours or asset.name in replaceable,
             watch=self.progress.sent,
+            notify=self.progress.say,
         )
 
     def _count(self, parts: AssetSelection, present: Sequence[RemoteAsset]) -> None:

@@ -66,7 +66,7 @@ def remove(inspector: Inspector, releases: Sequence[RemoteRelease]) -> list[str]
     for release in reversed(releases):
         inspector.pacer.acquire()
         try:
-            inspector.counter.patience().retrying()(inspector.store.delete_release, release)
+            inspector.counter.call(inspector.store.delete_release, release)
         except StoreFailure as failure:
             failures.append(f"{release.tag}: {failure.what}")
     return failures

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -25,7 +26,6 @@ from fatwheel.release.sources import Given, read_metadata
 from fatwheel.release.zip_members import UNREADABLE, ZipMember, members
 from fatwheel.stores.artifacts import RunArtifact, WorkflowRun
 from fatwheel.stores.remote import Rules
-from fatwheel.stores.retry import Retrier
 from fatwheel.stores.store_errors import StoreFailure
 
 SMALL = 8 << 20
@@ -45,7 +45,7 @@ class ArtifactContext:
     run: WorkflowRun
     request: ReleaseRequest
     rules: Rules
-    patience: Callable[[], Retrier]
+    call: Callable[..., Any]  # with retries
     divert: Divert
     records: Settled = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
@@ -58,7 +58,7 @@ class ArtifactContext:
 
         With a plan these are the artifacts of its cells; else all that hold more than records.
         """
-        listed = self.patience().retrying()(self.run.artifacts)
+        listed = self.call(self.run.artifacts)
         planned = {cell.artifact for cell in self.request.plan.cells} if self.request.plan else None
         jobs = []
         for artifact in listed:
@@ -140,7 +140,7 @@ class DownloadedArtifact:
         raw = artifact.name.endswith((".whl", ".tar.gz"))
         place = self._folder / (artifact.name if raw else "artifact.zip")
         try:
-            self._intake.patience().retrying()(self._intake.run.download, artifact, place)
+            self._intake.call(self._intake.run.download, artifact, place)
             inside = members(place) if not raw or zipfile.is_zipfile(place) else ()
         except BaseException:
             self.__exit__()

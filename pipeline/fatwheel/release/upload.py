@@ -15,7 +15,7 @@ from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, ste
 from fatwheel.stores.body import Body
 from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
-from fatwheel.stores.retry import Retrier, RetryPolicy, too_long
+from fatwheel.stores.retry import Retrier, RetryPolicy, exceeds_longest_wait
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 LARGE = 64 << 20
@@ -53,6 +53,7 @@ class UploadContext:
     digests: dict[str, Digest] = field(default_factory=dict)  # by asset id, where the store's listing has none
     astray: dict[str, RemoteAsset] = field(default_factory=dict)  # by id: made by this run under a name not wanted
     watch: Callable[[str, int, int], None] = lambda _name, _sent, _size: None
+    notify: Callable[[str], None] = lambda _text: None
 
     def remote_digest(self, asset: RemoteAsset) -> Digest:
         """An asset's digest, asked for once."""
@@ -100,7 +101,13 @@ class AssetUpload:
         around = self.around
         if around.breaker.opened.is_set():
             return self._record("not-sent", around.breaker.reason)
-        patience = Retrier(around.policy, around.clock, around.breaker.opened, around.pacer.hold)
+        retrier = Retrier(
+            around.policy,
+            around.clock,
+            around.breaker.opened,
+            on_limit=around.pacer.hold,
+            notify=lambda text: around.notify(f"{self.wanted.name}: {text}"),
+        )
         first: list[dict[str, RemoteAsset]] = [snapshot]
 
         def attempt() -> None:
@@ -110,11 +117,11 @@ class AssetUpload:
                 around.breaker.answered.set()
 
         try:
-            patience.retrying()(attempt)
+            retrier.call(attempt)
         except _Conflict as conflict:
             return self._record("conflict", str(conflict))
         except StoreFailure as failure:
-            if failure.kind is FailureKind.RELEASE or too_long(failure, around.policy):
+            if failure.kind is FailureKind.RELEASE or exceeds_longest_wait(failure, around.policy):
                 around.breaker.open(failure.what)
             elif failure.kind is FailureKind.GONE and self._abandoned():
                 around.breaker.open("the release is gone: somebody has deleted it")

@@ -70,8 +70,8 @@ class _RetryingReader:
         self._say = say
 
     def __call__(self, request: Callable[[], T]) -> T:
-        retrying = Retrier(RetryPolicy(), self._clock, threading.Event(), self._waiting).retrying()
-        return retrying(request)
+        retrier = Retrier(RetryPolicy(), self._clock, threading.Event(), on_limit=self._waiting)
+        return retrier.call(request)
 
     def _waiting(self, seconds: float) -> None:
         if self._say:

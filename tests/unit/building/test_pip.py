@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fatwheel.building.pip import Patience, make_venv, own_pip, run_pip
+from fatwheel.building.pip import DownloadRetries, make_venv, own_pip, run_pip
 from fatwheel.errors import BuildError
 from fatwheel.pythons import clean_python
 from tests.unit.building.samples import environment, program
@@ -87,38 +87,38 @@ def counted(tmp_path, text, after):
     ), tries
 
 
-def patient(tmp_path, python, patience):
+def retried(tmp_path, python, retries):
     waits = []
     run_pip(
         python, ["install", "x"], what="x", environ=environment(tmp_path), cwd=tmp_path, notify=lambda _: None,
-        patience=replace(patience, pause=waits.append),
+        retries=replace(retries, pause=waits.append),
     )  # fmt: skip
     return waits
 
 
 def test_a_network_that_fails_for_the_moment_is_tried_again(tmp_path):
     python, _ = counted(tmp_path, "Connection reset by peer: NewConnectionError", 2)
-    assert patient(tmp_path, python, Patience(waits=(5.0, 30.0))) == [5.0, 30.0]
+    assert retried(tmp_path, python, DownloadRetries(waits=(5.0, 30.0))) == [5.0, 30.0]
 
 
 def test_a_network_that_stays_away_ends_the_build(tmp_path):
     python, tries = counted(tmp_path, "HTTP error: 503 Server Error", 9)
     with pytest.raises(BuildError, match="the package index cannot be reached"):
-        patient(tmp_path, python, Patience(waits=(5.0, 30.0)))
+        retried(tmp_path, python, DownloadRetries(waits=(5.0, 30.0)))
     assert tries.read_text() == "x\n" * 3
 
 
 def test_a_version_that_is_not_there_is_waited_for_only_within_the_window(tmp_path):
     python, tries = counted(tmp_path, "ERROR: No matching distribution found for x", 2)
     with pytest.raises(BuildError, match="no such version"):
-        patient(tmp_path, python, Patience())
+        retried(tmp_path, python, DownloadRetries())
     tries.unlink()
-    assert patient(tmp_path, python, Patience(window=3600.0)) == [60.0, 60.0]
+    assert retried(tmp_path, python, DownloadRetries(window=3600.0)) == [60.0, 60.0]
 
 
 def test_the_window_ends(tmp_path):
     python, tries = counted(tmp_path, "ERROR: No matching distribution found for x", 99)
     clock = iter([0.0, 50.0, 110.0, 170.0])
     with pytest.raises(BuildError, match="no such version"):
-        patient(tmp_path, python, Patience(window=120.0, clock=lambda: next(clock)))
+        retried(tmp_path, python, DownloadRetries(window=120.0, clock=lambda: next(clock)))
     assert tries.read_text() == "x\n" * 3

@@ -24,7 +24,7 @@ def tries(*failures: StoreFailure, policy: RetryPolicy | None = None) -> tuple[V
             raise left.pop(0)
 
     try:
-        Retrier(policy or RetryPolicy(), clock, threading.Event()).retrying()(request)
+        Retrier(policy or RetryPolicy(), clock, threading.Event()).call(request)
     except StoreFailure as failure:
         return clock, count, failure
     return clock, count, None
@@ -147,3 +147,24 @@ def test_an_attempt_has_a_deadline() -> None:
     guard = StallDetector(UploadLimits(deadline=100), clock)
     with pytest.raises(StoreFailure, match="not through within 100 s"):
         send(guard, clock, each=1 << 20, seconds=1)
+
+
+def test_long_waits_are_reported_and_short_ones_are_not() -> None:
+    clock, lines, left = VirtualClock(), [], [passing(FailureKind.LIMITED, 8), passing(wait=0.5)]
+
+    def request() -> str:
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    assert Retrier(RetryPolicy(), clock, threading.Event(), notify=lines.append).call(request) == "done"
+    (line,) = lines
+    assert line in {"it failed; retrying in 8 s", "it failed; retrying in 9 s"}
+
+
+def test_a_full_minute_is_reported_once() -> None:
+    clock, lines = VirtualClock(), []
+    pacer = RateLimiter(clock, threading.Event(), ((2, 61.0),), lines.append)
+    for _ in range(4):
+        pacer.acquire()
+    assert lines == ["the write limit of the store is reached; continuing in 61 s"]

@@ -13,10 +13,10 @@ from urllib.parse import SplitResult, urlsplit
 from fatwheel import __version__
 from fatwheel.certificates import is_untrusted_certificate
 from fatwheel.errors import UsageError
+from fatwheel.retry import call_with_retries
 
 if TYPE_CHECKING:
     import httpx
-    import tenacity
 
 DOWNLOAD = "download the file and pass its path"
 ATTEMPTS = 5  # in a row without progress
@@ -126,29 +126,20 @@ class Requests:
 
     def retry(self, attempt: Callable[[], Found], progress: Callable[[], int] = lambda: 0) -> Found:
         """Return the result of ``attempt``; retry transient failures, at most `ATTEMPTS` times without ``progress``."""
-        import tenacity
-
         tries, reached = 0, progress()
 
-        def count(_state: tenacity.RetryCallState) -> None:
+        def next_wait(error: Exception) -> float | None:
             nonlocal tries, reached
+            if not isinstance(error, _TransientError):
+                return None
             now = progress()
             tries, reached = (1 if now > reached else tries + 1), now
+            if tries >= ATTEMPTS or (error.wait or 0.0) > LONGEST_WAIT:
+                return None
+            return min(_FIRST_WAIT * 2.0 ** (tries - 1), LONGEST_WAIT) if error.wait is None else error.wait
 
-        def wait(state: tenacity.RetryCallState) -> float:
-            requested = _requested_wait(state)
-            return min(_FIRST_WAIT * 2.0 ** (tries - 1), LONGEST_WAIT) if requested is None else requested
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_TransientError),
-            after=count,
-            wait=wait,
-            stop=lambda state: tries >= ATTEMPTS or (_requested_wait(state) or 0.0) > LONGEST_WAIT,
-            sleep=self._sleep,
-            reraise=True,
-        )
         try:
-            return retrying(attempt)
+            return call_with_retries(attempt, next_wait, sleep=self._sleep)
         except _TransientError as error:
             delay = f"; it requested a delay of {error.wait:.0f} s" if error.wait else ""
             raise self.failure(f"{error}{delay}", "check the network and the server, then try again") from None
@@ -180,11 +171,6 @@ class Requests:
             )
         if status >= 400 and status not in (400, 405, 416, 501):
             raise self.failure(f"the server responded {status}", _ADVICE.get(status, DOWNLOAD))
-
-
-def _requested_wait(state: tenacity.RetryCallState) -> float | None:
-    error = state.outcome.exception() if state.outcome else None
-    return error.wait if isinstance(error, _TransientError) else None
 
 
 def _parse_retry_after(text: str) -> float | None:
