@@ -50,8 +50,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
     if (repository is None) == (output is None):
         raise UsageError("where the index goes is not said", help="give --to OWNER/REPO, or --output DIR")
-    if (channel is None) != (matrix is None):
-        raise UsageError("--retire and --matrix go together", help="give both, or neither")
+    if channel is not None and matrix is None:
+        raise UsageError("--retire requires --matrix", help="pass the matrix.yaml that declares the channel")
     stores = [open_store(spec, there=True) for spec in dict.fromkeys(specs)]
     store: ReadableStore = stores[0] if len(stores) == 1 else MultiStore(stores)
     reports: list[IndexReport] = []
