@@ -1,8 +1,8 @@
-"""The fault matrix: every kind of fault at every attempt, with outcome, requests made and bytes sent.
+"""Inject every kind of fault into uploads, at every attempt, and report outcomes, requests and bytes sent.
 
-``python benchmarks/faults.py [--json FILE]``; then twelve assets of which some meet a fault, three hundred with
-sidecars under the secondary limits, and a run that is killed at each of its requests in turn. All over real sockets, on
-a virtual clock but for the processes that are really killed.
+``python benchmarks/faults.py [--json FILE]`` then releases twelve assets of which some meet a fault, 300 assets with
+sidecars under secondary rate limits, and kills a release at each of its requests in turn. Everything runs over real
+sockets and on a virtual clock, except for the processes that are killed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from tests.fake_github.workshop import check_server, make_files, outcomes, run
 
 SIZE = 200_000  # bytes of the asset that meets the fault
 POSITIONS = ("first", "second", "always")
+KINDS = (*UPLOAD_FAULTS, *ASSET_FAULTS, *RELEASE_FAULTS)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the rows there too")
-    asked = parser.parse_args()
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [cell(Path(folder), kind, at) for kind in kinds() for at in POSITIONS]
+        rows = [measure(Path(folder), kind, at) for kind in KINDS for at in POSITIONS]
         print(f"{'fault':<16} {'attempt':<7} {'outcome':<9} {'others':<8} {'requests':>8} {'uploads':>7} {'sent':>5}")
         for row in rows:
             print(
@@ -41,18 +42,14 @@ def main() -> None:
                     **row
                 )
             )
-        twelve(Path(folder))
-        many(Path(folder))
-        killed(Path(folder))
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+        release_twelve(Path(folder))
+        release_many(Path(folder))
+        kill_releases(Path(folder))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def kinds() -> tuple[str, ...]:
-    return (*UPLOAD_FAULTS, *ASSET_FAULTS, *RELEASE_FAULTS)
-
-
-def cell(folder: Path, kind: str, at: str) -> dict[str, object]:
+def measure(folder: Path, kind: str, at: str) -> dict[str, object]:
     files = make_files(folder, {"a.bin": 1000, "victim.bin": SIZE, "z.bin": SIZE + 1})
     faults = {
         "first": [Fault(kind, "victim.bin", attempt=1)],
@@ -66,12 +63,12 @@ def cell(folder: Path, kind: str, at: str) -> dict[str, object]:
         others = all(a.live for a in record.assets if a.name in {"a.bin", "z.bin"})
         return {
             "fault": kind, "attempt": at, "outcome": outcomes(record)["victim.bin"],
-            "others": "live" if others else "not all", "requests": len(site.state.log), "uploads": len(mine),
+            "others": "uploaded" if others else "missing", "requests": len(site.state.log), "uploads": len(mine),
             "ratio": sum(entry["bytes"] for entry in mine) / SIZE,
         }  # fmt: skip
 
 
-def twelve(folder: Path) -> None:
+def release_twelve(folder: Path) -> None:
     good = make_files(folder / "twelve", {f"w{n:02}.bin": 8 << 20 for n in range(11)})
     fat = folder / "twelve" / "w99.bin"
     with fat.open("wb") as file:
@@ -84,10 +81,10 @@ def twelve(folder: Path) -> None:
         needed = sum(asset.size or 0 for asset in record.assets if asset.live)
         cost = sum(entry["bytes"] for entry in site.uploads() if entry["fault"] == "rst")
         sent = sum(entry["bytes"] for entry in site.uploads())
-        told(record, f"twelve assets: {(sent - cost) / needed:.3f} times the needed bytes, beyond what the reset cost")
+        show(record, f"twelve assets: sent {(sent - cost) / needed:.3f} times the necessary bytes, resets excluded")
 
 
-def many(folder: Path) -> None:
+def release_many(folder: Path) -> None:
     files = make_files(folder / "many", {f"f{n:03}.bin": 100 for n in range(300)})
     files += make_files(folder / "many", {f"f{n:03}.bin.sig": 10 for n in range(300)})
     for say in (True, False):
@@ -96,34 +93,38 @@ def many(folder: Path) -> None:
             record = run(site, *files)
             check_server(site, record, files)
             hours = (site.clock.wall() - START) / 3600
-            told(
+            show(
                 record,
-                f"300 with sidecars, 60 writes a minute and 400 an hour, Retry-After {'said' if say else 'not said'}: "
-                f"{site.limiter.refused} refusals, {hours:.1f} virtual hours, {time.perf_counter() - start:.0f} s",
+                f"300 assets with sidecars, at most 60 writes per minute and 400 per hour, "
+                f"{'with' if say else 'without'} Retry-After: {site.limiter.refused} requests rejected, "
+                f"{hours:.1f} h on the virtual clock, {time.perf_counter() - start:.0f} s",
             )
 
 
-def killed(folder: Path) -> None:
+def kill_releases(folder: Path) -> None:
     for replacing in (False, True):
         for after in (False, True):
             at = 1
             while survive(folder, at, after=after, replacing=replacing):
                 at += 1
             kind, when = (
-                ("a swap" if replacing else "a release"),
-                ("after its answer" if after else "before it is made"),
+                ("a replacement" if replacing else "a release"),
+                ("after its response" if after else "before it is sent"),
             )
-            print(f"{kind} killed at each of {at - 1} requests, {when}: nothing lost, the next run published all")
+            print(
+                f"{kind} killed at each of {at - 1} requests, {when}: nothing lost, the next run published everything"
+            )
     at = 1
     while really(folder, at):
         at += 1
-    print(f"SIGKILL to the process at each of {at - 1} requests: --resume published all, one release each time")
+    print(f"process killed at each of {at - 1} requests: --resume published everything, in one release each time")
 
 
-def told(record: ReleaseRecord, text: str) -> None:
-    live = sum(asset.live for asset in record.assets)
-    lacking = ", ".join(asset.name for asset in record.assets if not asset.live) or "none"
-    print(f"{text}; {live} of {len(record.assets)} live, lacking: {lacking}; published: {record.published}")
+def show(record: ReleaseRecord, text: str) -> None:
+    uploaded = sum(asset.live for asset in record.assets)
+    missing = ", ".join(asset.name for asset in record.assets if not asset.live) or "none"
+    state = "published" if record.published else "not published"
+    print(f"{text}; {uploaded} of {len(record.assets)} uploaded, missing: {missing}; {state}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""An index of 10,000 wheels: made in full, made again, with 12 wheels more; beside other makers of static indexes.
+"""Build an index of 10,000 wheels: from scratch, without changes, and with 12 new wheels; compare with other tools.
 
-``python benchmarks/index.py [--wheels 10000] [--rounds 3]`` prints seconds of whole processes, wall and processor time,
-the best of the rounds. simple503 and dumb-pypi are measured where they are installed. All read the same files: small
-wheels with METADATA and fatwheel's stamp, each with its ``.metadata`` beside it. First the releases have a manifest,
-as those that fatwheel made; then they have none, and every wheel must be opened. As in an installed package, modules
-are compiled to bytecode once.
+``python benchmarks/index.py [--wheels 10000] [--rounds 3]`` prints wall and CPU seconds of whole processes, the best of
+all rounds. simple503 and dumb-pypi are measured if they are installed. All tools read the same files: small wheels with
+METADATA and fatwheel.json, and their ``.metadata`` files. The releases have manifests first, as written by fatwheel;
+then they have none, and fatwheel has to open every wheel. As in an installed package, modules are compiled to bytecode
+once.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ FAMILIES = {"sm9x": ["8.0", "8.6", "8.9", "9.0"], "sm10x": ["10.0", "10.3"], "sm
 ARCHES = ("x86_64", "aarch64")
 PROJECTS = ("demo-kernels", "demo-attention", "demo-moe", "demo-comm")
 VERSIONS = count(100_000)
-A_VERSION = len(CUDA) * len(FAMILIES) * len(ARCHES)
+WHEELS_PER_VERSION = len(CUDA) * len(FAMILIES) * len(ARCHES)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheels", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        made = fill(place / "store", asked.wheels)
+        made = fill(place / "store", options.wheels)
         print(f"{made} wheels in {len(list((place / 'store').iterdir()))} releases")
-        ours(place, asked.rounds, "")
+        measure_fatwheel(place, options.rounds, "")
         for manifest in (place / "store").glob("*/manifest.json"):
             manifest.unlink()
-        ours(place, asked.rounds, ", no manifests")
-        others(place, asked.rounds)
+        measure_fatwheel(place, options.rounds, ", no manifests")
+        measure_others(place, options.rounds)
 
 
-def ours(place: Path, rounds: int, how: str) -> None:
+def measure_fatwheel(place: Path, rounds: int, how: str) -> None:
     store, out = f"dir:{place / 'store'}", str(place / "index")
     command = [sys.executable, "-m", "fatwheel", "index", "--store", store, "-o", out]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -60,19 +60,19 @@ def ours(place: Path, rounds: int, how: str) -> None:
         shutil.rmtree(place / "index", ignore_errors=True)
         shutil.rmtree(place / "cache", ignore_errors=True)
 
-    def one_more() -> None:
+    def add_version() -> None:
         release(place / "store", PROJECTS[0], next(VERSIONS))
         if how:
             for manifest in (place / "store").glob("*/manifest.json"):
                 manifest.unlink()
 
-    show(f"fatwheel, in full{how}", *best(rounds, command, env, fresh))
-    show(f"fatwheel, nothing new{how}", *best(rounds, command, env, lambda: None))
-    show(f"fatwheel, {A_VERSION} wheels more{how}", *best(rounds, command, env, one_more))
+    show(f"fatwheel, from scratch{how}", *best(rounds, command, env, fresh))
+    show(f"fatwheel, no changes{how}", *best(rounds, command, env, lambda: None))
+    show(f"fatwheel, {WHEELS_PER_VERSION} new wheels{how}", *best(rounds, command, env, add_version))
 
 
-def others(place: Path, rounds: int) -> None:
-    """The same wheels in one flat folder, as these tools want them."""
+def measure_others(place: Path, rounds: int) -> None:
+    """Measure other tools, with the same wheels in one folder."""
     flat = place / "flat"
     flat.mkdir()
     names = []
@@ -94,7 +94,7 @@ def others(place: Path, rounds: int) -> None:
         command = ["dumb-pypi", "--package-list-json", str(place / "list.json"), "--packages-url", "https://example.org/",
                    "--output-dir", str(place / "dumb")]  # fmt: skip
         show("dumb-pypi (from a list)", *best(rounds, command, dict(os.environ), lambda: clean(place / "dumb")))
-        print(f"{'':42} and {hashing:.2f} s to hash the files for its list; it opens none")
+        print(f"{'':42} plus {hashing:.2f} s to hash the files for the list; it reads no wheels")
 
 
 def clean(folder: Path) -> None:
@@ -102,7 +102,7 @@ def clean(folder: Path) -> None:
 
 
 def best(rounds: int, command: list[str], env: dict[str, str], before: Callable[[], object]) -> tuple[float, float]:
-    """Wall and processor seconds of the fastest of ``rounds`` processes."""
+    """Return the least wall and CPU seconds of ``rounds`` processes; ``before`` runs before each."""
     took = []
     for _ in range(rounds):
         before()
@@ -114,23 +114,23 @@ def best(rounds: int, command: list[str], env: dict[str, str], before: Callable[
             sys.exit(f"{' '.join(command)}: {answer.returncode}\n{answer.stderr[-2000:]}")
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
         took.append((wall, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime))
-    return min(wall for wall, _ in took), min(processor for _, processor in took)
+    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
 
 
-def show(what: str, wall: float, processor: float) -> None:
-    print(f"{what:42} {wall:7.2f} s   {processor:7.2f} s of processor time", flush=True)
+def show(label: str, wall: float, cpu: float) -> None:
+    print(f"{label:42} {wall:7.2f} s   {cpu:7.2f} s CPU time", flush=True)
 
 
-def fill(store: Path, wanted: int) -> int:
+def fill(store: Path, minimum: int) -> int:
     made = version = 0
-    while made < wanted:
+    while made < minimum:
         made += sum(release(store, project, version) for project in PROJECTS)
         version += 1
     return made
 
 
 def release(store: Path, project: str, number: int) -> int:
-    """One version of a project: twelve wheels with their metadata."""
+    """Write the release of one version: twelve wheels with their metadata and a manifest."""
     version = f"{number // 400}.{number // 20 % 20}.{number % 20}"
     place = store / f"{project}-v{version}"
     place.mkdir(parents=True)
@@ -141,11 +141,11 @@ def release(store: Path, project: str, number: int) -> int:
             assets.append({"name": file, "size": len(held), "sha256": hashlib.sha256(held).hexdigest()})
         assets[-2]["build"] = built(assets[-2], stamp)
     (place / "manifest.json").write_text(json.dumps({"version": 1, "tag": place.name, "assets": assets}))
-    return A_VERSION
+    return WHEELS_PER_VERSION
 
 
 def built(asset: dict[str, object], stamp: dict[str, object]) -> dict[str, object]:
-    """A build record, as it stands in a manifest."""
+    """The build record of an asset in a manifest."""
     public, label = str(stamp["version"]).split("+")
     cell = {
         "id": f"{stamp['cuda']}-{stamp['arch']}-{stamp['family']}", "package": stamp["distribution"], "version": public,

@@ -1,6 +1,6 @@
-"""Start-up and planning: `fatwheel --help`, and `plan --json` of 240 cells, beside a Python that imports only PyYAML.
+"""Measure `fatwheel --help`, and `fatwheel plan --json` of 240 cells; compare with Python importing only PyYAML.
 
-``python benchmarks/plan.py [--rounds 10]`` prints seconds (the best of the rounds, whole processes) and ratios. As with
+``python benchmarks/plan.py [--rounds 10]`` prints seconds of whole processes, the best of all rounds, and ratios. As in
 an installed package, modules are compiled to bytecode once, before the rounds.
 """
 
@@ -40,7 +40,7 @@ def main() -> None:
         }
         cells = json.loads(output(environment, *commands["plan --json"]))["cells"]
         took = best(rounds, environment, commands)
-    print(f"cells planned: {sum(not cell['shim'] for cell in cells)}, and {sum(cell['shim'] for cell in cells)} shims")
+    print(f"planned {sum(not cell['shim'] for cell in cells)} cells and {sum(cell['shim'] for cell in cells)} shims")
     for name, seconds in took.items():
         print(f"{name:12} {seconds:.3f} s   {seconds / took['import yaml']:5.1f} x import yaml")
 
@@ -52,7 +52,7 @@ def output(environment: dict[str, str], *arguments: str) -> str:
 
 
 def best(rounds: int, environment: dict[str, str], commands: dict[str, list[str]]) -> dict[str, float]:
-    """Seconds of the fastest of ``rounds`` processes each, in turn: the others waited for somebody else."""
+    """Return the least seconds of ``rounds`` processes per command; more time means that the machine was busy."""
     took = dict.fromkeys(commands, float("inf"))
     for _ in range(rounds):
         for name, arguments in commands.items():
@@ -63,7 +63,7 @@ def best(rounds: int, environment: dict[str, str], commands: dict[str, list[str]
 
 
 def big_matrix() -> str:
-    """Ten CUDA labels x two CPUs x twelve targets, a wheel for each."""
+    """A matrix.yaml with a wheel for each of 10 CUDA versions x 2 CPU architectures x 12 targets."""
     lines = [
         'version: "1.0"',
         "packages:",

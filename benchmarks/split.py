@@ -1,7 +1,7 @@
-"""One fat build and a split beside one build for each family: minikernels, cu130 on this CPU, end to end.
+"""Compare one fat build and a split with one build per family: minikernels with cu130, end to end.
 
-``python benchmarks/split.py`` prints seconds and their ratio, without a compiler cache and with a warm one (where
-sccache is), and the sizes of the wheels. Needs a CUDA 13.0 toolkit, or takes it from PyPI.
+``python benchmarks/split.py`` prints seconds and their ratio, without a compiler cache and (if sccache is installed)
+with a warm one, and the sizes of the wheels. Uses the CUDA 13.0 toolkit of this machine, or downloads it from PyPI.
 """
 
 from __future__ import annotations
@@ -34,26 +34,25 @@ def main() -> None:
             modes.append(("warm sccache", "write"))
         for title, cache in modes:
             if cache != "off":
-                several(project, arch, place / "fill-several", cache)
-                one(project, fat, arch, place / "fill-one", cache)
-            apart = several(project, arch, place / f"several-{cache}", cache)
-            together = one(project, fat, arch, place / f"one-{cache}", cache)
-            print(
-                f"{title}: three builds {apart:.1f} s, one build and a split {together:.1f} s: {apart / together:.2f} x"
-            )
-        sizes(place / "several-off", place / "one-off")
+                build_families(project, arch, place / "fill-several", cache)
+                build_and_split(project, fat, arch, place / "fill-one", cache)
+            apart = build_families(project, arch, place / f"several-{cache}", cache)
+            together = build_and_split(project, fat, arch, place / f"one-{cache}", cache)
+            ratio = f"ratio {apart / together:.2f}"
+            print(f"{title}: three builds {apart:.1f} s, a build and a split {together:.1f} s, {ratio}")
+        show_sizes(place / "several-off", place / "one-off")
 
 
-def several(project: Path, arch: str, out: Path, cache: str) -> float:
-    """Seconds of one build for each family."""
+def build_families(project: Path, arch: str, out: Path, cache: str) -> float:
+    """Return the seconds of one build per family."""
     start = time.perf_counter()
     for family in FAMILIES:
         build(project / "matrix.yaml", f"cu130-{arch}-{family}", out, cache)
     return time.perf_counter() - start
 
 
-def one(project: Path, fat: Path, arch: str, out: Path, cache: str) -> float:
-    """Seconds of one build for all targets, and of its split."""
+def build_and_split(project: Path, fat: Path, arch: str, out: Path, cache: str) -> float:
+    """Return the seconds of one build for all targets and a split."""
     start = time.perf_counter()
     build(fat, f"cu130-{arch}-all", out / "fat", cache)
     (wheel,) = (out / "fat").glob("*.whl")
@@ -70,12 +69,12 @@ def fatwheel(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "fatwheel", *arguments], env=environment, check=True, capture_output=True)
 
 
-def sizes(apart: Path, together: Path) -> None:
+def show_sizes(apart: Path, together: Path) -> None:
     (fat,) = (together / "fat").glob("*.whl")
-    print(f"the fat wheel: {fat.stat().st_size} bytes")
+    print(f"fat wheel: {fat.stat().st_size:,} bytes")
     for wheel in sorted(together.glob("*.whl")):
         direct, part = (apart / wheel.name).stat().st_size, wheel.stat().st_size
-        print(f"{wheel.name.split('-')[1]}: built {direct}, split {part} bytes: {part / direct:.3f} x")
+        print(f"{wheel.name.split('-')[1]}: built {direct:,} bytes, split {part:,} bytes, ratio {part / direct:.3f}")
 
 
 if __name__ == "__main__":

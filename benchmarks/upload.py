@@ -1,6 +1,6 @@
-"""One asset of 1.9 GiB: the release station's upload beside `curl -T`, to the same server, in one run.
+"""Compare the upload of an asset of 1.9 GiB with `curl -T`, to the same server.
 
-``python benchmarks/upload.py [--gib 1.9] [--rounds 3]`` prints MB/s, their ratio, and the memory above idle.
+``python benchmarks/upload.py [--gib 1.9] [--rounds 3]`` prints throughput in MiB/s, ratio, and memory above idle.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gib", type=float, default=1.9)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    size = int(asked.gib * (1 << 30))
+    options = parser.parse_args()
+    size = int(options.gib * (1 << 30))
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.fake_github", "--no-hashing"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -49,7 +49,7 @@ def main() -> None:
             file = Path(folder) / "wheel.bin"
             with file.open("wb") as handle:
                 handle.truncate(size)
-            measure(site, file, size, asked.rounds)
+            measure(site, file, size, options.rounds)
     finally:
         server.terminate()
         server.wait()
@@ -64,23 +64,26 @@ def measure(site: dict[str, str], file: Path, size: int, rounds: int) -> None:
     control(site, "release", {"tag": "v1", "draft": False})
     (release,) = json.loads(curl(f"{site['api']}/_fake/state"))
     target = release["upload_url"].split("{")[0]
-    theirs, ours, above = [], [], 0
+    curl_rates, fatwheel_rates, above = [], [], 0
     for number in range(rounds):
         start = time.perf_counter()
         curl(
             "-T", str(file), "-X", "POST", "-H", f"Authorization: token {TOKEN}",
             "-H", "Content-Type: application/octet-stream", "-H", "Expect:", f"{target}?name=curl-{number}.bin",
         )  # fmt: skip
-        theirs.append(size / (time.perf_counter() - start) / 1e6)
+        curl_rates.append(size / (time.perf_counter() - start) / (1 << 20))
         done = subprocess.run(
             [sys.executable, "-c", UPLOADER, str(file), f"ours-{number}.bin"],
             env=environment, check=True, capture_output=True, text=True,
         )  # fmt: skip
-        told = json.loads(done.stdout)
-        ours.append(size / told["seconds"] / 1e6)
-        above = max(above, told["above"])
-        print(f"round {number + 1}: curl {theirs[-1]:.0f} MB/s, fatwheel {ours[-1]:.0f} MB/s")
-    print(f"best: curl {max(theirs):.0f}, fatwheel {max(ours):.0f} MB/s; ratio {max(ours) / max(theirs):.2f}")
+        result = json.loads(done.stdout)
+        fatwheel_rates.append(size / result["seconds"] / (1 << 20))
+        above = max(above, result["above"])
+        print(f"round {number + 1}: curl {curl_rates[-1]:.0f} MiB/s, fatwheel {fatwheel_rates[-1]:.0f} MiB/s")
+    best_curl, best_fatwheel = max(curl_rates), max(fatwheel_rates)
+    print(
+        f"best: curl {best_curl:.0f} MiB/s, fatwheel {best_fatwheel:.0f} MiB/s, ratio {best_fatwheel / best_curl:.2f}"
+    )
     print(f"memory above idle: {above / 1024:.1f} MiB")
 
 
@@ -88,8 +91,8 @@ def curl(*arguments: str) -> str:
     return subprocess.run(["curl", "-sS", "--fail", *arguments], check=True, capture_output=True, text=True).stdout
 
 
-def control(site: dict[str, str], what: str, data: object) -> None:
-    curl("-X", "POST", "-d", json.dumps(data), f"{site['api']}/_fake/{what}")
+def control(site: dict[str, str], action: str, data: object) -> None:
+    curl("-X", "POST", "-d", json.dumps(data), f"{site['api']}/_fake/{action}")
 
 
 if __name__ == "__main__":

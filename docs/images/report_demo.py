@@ -1,7 +1,7 @@
-"""The picture of a report's page: FlashInfer's published sizes of August 2026, and the weeks before them made up.
+"""Draw the pictures of an HTML report: FlashInfer's published wheel sizes of August 2026, with a made-up history.
 
-``python docs/images/report_demo.py CHROMIUM`` writes report.png and report-phone.png beside itself. The sizes of 11 and
-14 August are public; those of July are drawn backwards from them at a steady rate, 2.8 MiB a day for cu129.
+``python docs/images/report_demo.py CHROMIUM`` writes report.png and report-phone.png to its own folder. The sizes of 11
+and 14 August are public; earlier ones are extrapolated backwards at a steady rate, 2.8 MiB per day for cu129.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "pipeline"))
 
-from tests.unit.report.samples import AUGUST, GIB, MIB, TARGETS, cell, put_release  # noqa: E402 - the checkout's own
+from tests.unit.report.samples import AUGUST, GIB, MIB, TARGETS, cell, put_release  # noqa: E402 - from this checkout
 
-RATES = {"cu128": 1.2, "cu129": 2.8, "cu130": 1.9}  # MiB a day
+RATES = {"cu128": 1.2, "cu129": 2.8, "cu130": 1.9}  # MiB per day
 GAPS = {8, 17, 18, 30}  # days without a nightly
 LAST, PUBLISHED = 39, 36  # 14 and 11 August, in days from 6 July
 
@@ -40,30 +40,30 @@ def main() -> None:
 
 
 def fill(store: Path) -> None:
-    """A store with a nightly for each day."""
-    chance = random.Random(7)  # noqa: S311  (for a picture)
+    """Fill a store with one nightly per day."""
+    noise = random.Random(7)  # noqa: S311  (not for security)
     for number in range(LAST + 1):
         if number not in GAPS:
             day = date(2026, 7, 6) + timedelta(days=number)
             sizes = [
                 (cell(cuda, arch, targets(cuda, arch, number), f"0.6.16.dev{day:%Y%m%d}"), size)
                 for (cuda, arch), gib in AUGUST.items()
-                if (size := size_on(number, RATES[cuda], gib, chance))
+                if (size := size_on(number, RATES[cuda], gib, noise))
             ]
             put_release(store, f"nightly-{day:%Y%m%d}", f"{day}T02:00:00+00:00", sizes)
 
 
 def targets(cuda: str, arch: str, number: int) -> str:
-    """12.1a came to aarch64 with the last nightly."""
+    """The targets of a wheel; the last nightly adds 12.1a on aarch64."""
     added = " 12.1a" if number == LAST and arch == "aarch64" and cuda != "cu128" else ""
     return TARGETS + (" 12.0f" if cuda != "cu128" else "") + added
 
 
-def size_on(number: int, rate: float, gib: tuple[float, float], chance: random.Random) -> int:
-    """Bytes: as published on the two days that are known."""
+def size_on(number: int, rate: float, gib: tuple[float, float], noise: random.Random) -> int:
+    """The size in bytes: as published on the two known days, else extrapolated with noise."""
     if number in (PUBLISHED, LAST):
         return round(gib[number == LAST] * GIB)
-    return round(gib[0] * GIB - (rate * (PUBLISHED - number) + chance.gauss(0, 2.0)) * MIB)
+    return round(gib[0] * GIB - (rate * (PUBLISHED - number) + noise.gauss(0, 2.0)) * MIB)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ from html import escape
 from pathlib import Path
 
 from fatwheel import __version__
+from fatwheel.formatting import count_of, join_names, percent, signed_size
 from fatwheel.records.base import write_atomically
 from fatwheel.records.report import Report
-from fatwheel.report import formatting
 from fatwheel.report.plots import Plot, draw_plots
 from fatwheel.report.tables import GREW, NEAR, NO_CODE, OVER, TOO_LARGE, Table, tables
+from fatwheel.report.values import format_time_left
 from fatwheel.sizes import size
 
 PAGE = "index.html"
@@ -48,7 +49,7 @@ def render_page(report: Report) -> str:
     body = [
         "<header>",
         f"<h1>Wheel sizes of {escape(_name(report))}</h1>",
-        f"<p>{escape(report.now or '')}, {formatting.count_of(len(report.wheels), 'wheel')}"
+        f"<p>{escape(report.now or '')}, {count_of(len(report.wheels), 'wheel')}"
         + (f", compared with {escape(report.before)}" if report.before else "")
         + "</p>",
         "</header>",
@@ -77,7 +78,7 @@ def render_page(report: Report) -> str:
 
 def _name(report: Report) -> str:
     names = sorted({row.wheel.split("-")[0].replace("_", "-") for row in report.wheels})
-    return formatting.join_names(names, 2) or "no wheels"
+    return join_names(names, 2) or "no wheels"
 
 
 def _tiles(report: Report) -> Iterable[str]:
@@ -88,25 +89,23 @@ def _tiles(report: Report) -> Iterable[str]:
         state = {"over": "bad", "warn": "near"}.get(largest.level, "good")
         yield _tile(
             state,
-            formatting.percent(largest.bytes, largest.limit),
+            percent(largest.bytes, largest.limit),
             f"of the limit: {largest.label}, the largest wheel, {size(largest.bytes)}",
         )
         grown = max(report.wheels, key=lambda row: row.growth or 0)
         if grown.growth:
             state = "near" if any(row.level == "grown" for row in report.wheels) else "good"
-            yield _tile(
-                state, formatting.signed_size(grown.growth), f"largest growth since {report.before}: {grown.label}"
-            )
+            yield _tile(state, signed_size(grown.growth), f"largest growth since {report.before}: {grown.label}")
     soonest = next((trend for trend in report.trends if trend.days), None)
     if soonest and soonest.days is not None:
         state = "bad" if soonest.days < 14 else "near" if soonest.days < 90 else "good"
         yield _tile(
-            state, formatting.time_left(soonest), f"until {soonest.label} reaches the limit, estimated {soonest.note}"
+            state, format_time_left(soonest), f"until {soonest.label} reaches the limit, estimated {soonest.note}"
         )
     if report.unused_code:
         total = sum(one.bytes for one in report.unused_code)
         modules = len({(one.label, one.module) for one in report.unused_code})
-        yield _tile("near", size(total), f"of unused device code, in {formatting.count_of(modules, 'module')}")
+        yield _tile("near", size(total), f"of unused device code, in {count_of(modules, 'module')}")
     yield "</ul>"
 
 
@@ -163,6 +162,6 @@ def _class(place: int, cell: str, right: str) -> str:
 
 def _notes(report: Report) -> Iterable[str]:
     if report.notes:
-        yield f"<details><summary>{formatting.count_of(len(report.notes), 'note')}</summary><ul>"
+        yield f"<details><summary>{count_of(len(report.notes), 'note')}</summary><ul>"
         yield from (f"<li>{escape(note)}</li>" for note in report.notes)
         yield "</ul></details>"

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fatwheel.errors import UsageError
+from fatwheel.formatting import percent
 from fatwheel.records.report import Report, Trend, WheelBudget
-from fatwheel.report import formatting
 from fatwheel.sizes import size
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _draw_room(report: Report) -> Plot | None:
         return figure
 
     worst = rows[-1]
-    largest = formatting.percent(worst.bytes, worst.limit)
+    largest = percent(worst.bytes, worst.limit)
     about = f"Wheel sizes in percent of {size(report.limit)}. The largest is {worst.label} with {largest}."
     return _plot("room", about, draw)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from fatwheel.formatting import count_of, join_names, percent, size_range
 from fatwheel.records.report import DispatchedModule, Report, SizeEstimate, TargetSize, UnusedCode, WheelBudget
-from fatwheel.report import formatting
+from fatwheel.report.values import format_estimate, format_growth, format_rate, format_rate_range, format_time_left
 from fatwheel.sizes import size
 from fatwheel.targets import dotted
 
@@ -48,13 +49,13 @@ def _budget_table(report: Report) -> Table:
     since = f"since {report.before}" if report.before else "growth"
     rows = tuple(
         (
-            row.label, size(row.bytes), formatting.percent(row.bytes, row.limit), formatting.growth(row),
+            row.label, size(row.bytes), percent(row.bytes, row.limit), format_growth(row),
             _STATES[row.level],
         )
         for row in report.wheels
     )  # fmt: skip
     return Table(
-        f"{report.now}: {formatting.count_of(len(rows), 'wheel')}, limit {size(report.limit)}",
+        f"{report.now}: {count_of(len(rows), 'wheel')}, limit {size(report.limit)}",
         ("wheel", "size", "of limit", since, ""), rows, (1, 2, 3),
     )  # fmt: skip
 
@@ -96,7 +97,7 @@ def _target_table(target_sizes: Sequence[TargetSize]) -> Table:
     rows = []
     for (target, _), found in groups.items():
         middle = size(median(one.bytes for one in found))
-        reach = formatting.size_range(min(one.low for one in found), max(one.high for one in found))
+        reach = size_range(min(one.low for one in found), max(one.high for one in found))
         where = found[0].label if len(found) == 1 else f"{len(found)} wheels"
         rows.append((target, middle, reach if reach != middle else "", where, found[0].basis))
     return Table("size per target", ("target", "size", "range", "wheel", "source"), tuple(rows), (1,))
@@ -105,8 +106,8 @@ def _target_table(target_sizes: Sequence[TargetSize]) -> Table:
 def _trend_table(report: Report) -> Table:
     rows = tuple(
         (
-            trend.label, size(report.limit - trend.points[-1].bytes), formatting.rate(trend),
-            formatting.rate_range(trend), formatting.time_left(trend), str(len(trend.points)),
+            trend.label, size(report.limit - trend.points[-1].bytes), format_rate(trend),
+            format_rate_range(trend), format_time_left(trend), str(len(trend.points)),
         )
         for trend in report.trends
         if trend.rate is not None
@@ -125,7 +126,7 @@ def _unused_table(unused: Sequence[UnusedCode]) -> Table:
     found = sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1]))
     rows = tuple(
         (
-            label, target, formatting.join_names([one.module for one in group], 1),
+            label, target, join_names([one.module for one in group], 1),
             size(sum(one.bytes for one in group)), size(sum(one.installed for one in group)), why,
         )
         for (label, target, why), group in found
@@ -162,8 +163,8 @@ def estimates_table(estimates: Sequence[SizeEstimate]) -> Table:
         (
             one.id,
             size(one.before) if one.before is not None else "-",
-            formatting.estimated_size(one),
-            formatting.percent(one.after, one.limit) if one.after is not None else "-",
+            format_estimate(one),
+            percent(one.after, one.limit) if one.after is not None else "-",
             OVER if one.over else "",
             one.basis,
         )

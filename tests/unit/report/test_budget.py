@@ -10,10 +10,10 @@ import pytest
 from fatwheel.records.report import Kind, WheelBudget
 from fatwheel.report.breakdown import break_down, break_down_module
 from fatwheel.report.budget import Allowance, check_budget
-from fatwheel.report.formatting import growth
 from fatwheel.report.snapshots import SizedWheel, Snapshot, choose_labels
 from fatwheel.report.suggestions import Group
 from fatwheel.report.target_sizes import list_target_sizes
+from fatwheel.report.values import format_growth
 from fatwheel.targets import Target, dotted
 from tests.unit.report.samples import GIB, MIB, cell, module, wheel
 
@@ -145,9 +145,9 @@ def test_labels_are_short_and_unique() -> None:
     assert list(choose_labels(held[:1]).values()) == ["cu130-x86_64"]
 
 
-@pytest.mark.parametrize("kind", ["slice", "placeholder"])
-def test_other_kinds_of_wheels_are_marked(kind: Kind) -> None:
+@pytest.mark.parametrize(("kind", "shown"), [("slice", "partial"), ("placeholder", "placeholder")])
+def test_other_kinds_of_wheels_are_marked(kind: Kind, shown: str) -> None:
     old, new = (wheel(cell("cu130", "x86_64", "9.0a"), [], size) for size in (MIB, 2 * MIB))
     (row,) = check([replace(new, kind=kind)], [old])
     assert (row.kind, row.growth, row.level) == (kind, None, "ok")
-    assert growth(row) == kind
+    assert format_growth(row) == shown

@@ -11,9 +11,9 @@ from fatwheel.__main__ import run
 from fatwheel.plan.diff import difference
 from fatwheel.records.plan import Cell, Plan
 from fatwheel.report.forecast import estimate_changes
-from fatwheel.report.formatting import estimated_size
 from fatwheel.report.snapshots import Snapshot, choose_labels
 from fatwheel.report.target_sizes import list_target_sizes
+from fatwheel.report.values import format_estimate
 from tests.unit.report.samples import GIB, MIB, august, build_record, cell, module, wheel
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +85,7 @@ def test_a_removed_wheel_shows_its_previous_size() -> None:
     old = cell("cu130", "x86_64", "8.0 9.0a")
     found = estimate([old], [], snapshot("8.0", "9.0a"))[old.id]
     assert (found.change, found.before, found.after) == ("removed", 201 * MIB, None)
-    assert estimated_size(found) == "removed"
+    assert format_estimate(found) == "removed"
 
 
 DECLARED = """\
