@@ -14,7 +14,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "pipeline"))
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "pipeline")]
 
 from tests.unit.report.samples import AUGUST, GIB, MIB, TARGETS, cell, put_release  # noqa: E402 - from this checkout
 
@@ -29,7 +30,7 @@ def main() -> None:
         fill(place / "store")
         page = place / "page"
         command = [sys.executable, "-m", "fatwheel", "report", "--store", f"dir:{place / 'store'}", "-o", str(page)]
-        subprocess.run(command, cwd=HERE.parents[1], check=False, capture_output=True)
+        subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
         for name, size in (("report", "1200,1180"), ("report-phone", "390,1180")):
             subprocess.run(
                 [sys.argv[1], "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",

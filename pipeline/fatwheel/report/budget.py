@@ -88,7 +88,7 @@ def _check_wheel(
 def _level(size: int, before: int | None, allowance: Allowance) -> tuple[Level, str]:
     if size >= allowance.limit:
         excess = size - allowance.limit + 1
-        return "over", f"{excess:,} bytes too large: it must be smaller than {allowance.limit:,}"
+        return "over", f"{excess:,} bytes too large (must be smaller than {allowance.limit:,})"
     if before and size - before > allowance.growth * before:
         share = (size - before) / before
         return "grown", f"grew by {share:.1%}; the limit is {allowance.growth:.0%}"
