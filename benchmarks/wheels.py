@@ -82,7 +82,7 @@ def extract_cuobjdump(wheel: Path, place: Path) -> Path:
 
 def measure_reading(wheel: Path, cuobjdump: Path, place: Path, rounds: int) -> None:
     """Read the largest library with the reader alone and with the whole command; then the whole wheel."""
-    modules = json.loads(output("inventory", "--json", str(wheel)))["modules"]
+    modules = json.loads(output("inventory", "--json", str(wheel)))[0]["modules"]
     largest = max(modules, key=lambda module: int(module["file_bytes"]))
     packed, raw = largest["wheel_bytes"], largest["file_bytes"]
     unpacked = place / "unpacked"

@@ -100,7 +100,7 @@ def test_from_init_to_a_wheel_that_imports(project, capsys):
     for path, target in ((wheel, "9.0"), (other, "10.0")):
         capsys.readouterr()
         assert run(["inventory", str(path), "--json"]) == 0
-        assert set(json.loads(capsys.readouterr().out)["targets"]) == {target}
+        assert set(json.loads(capsys.readouterr().out)[0]["targets"]) == {target}
     assert run(["verify", str(wheel), "--cell", CELL]) == 0
     assert run(["smoke", str(wheel)]) == 0
     assert run(["release", "--store", f"dir:{project / 'store'}", "--tag", "v1.2", str(wheel)]) == 0

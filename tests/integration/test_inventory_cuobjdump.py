@@ -134,7 +134,7 @@ def test_the_inventory_of_a_wheel_is_that_of_the_library_in_it(library, tmp_path
     assert inside.targets[parse_target("9.0a")].ptx is None
     assert inside.modules[0].wheel_bytes < inside.modules[0].file_bytes == library.stat().st_size
     assert run(["inventory", "--json", str(wheel)]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(inside.to_json())
+    assert json.loads(capsys.readouterr().out) == [json.loads(inside.to_json())]
 
 
 def test_a_target_that_the_compiler_was_not_told_is_found(library, tmp_path):

@@ -211,7 +211,7 @@ def test_the_command_ends_with_5_and_prints_the_record_first(tmp_path, capsys):
     place = wheel(tmp_path, {"demo_kernels/__init__.py": "import numpy\n"})
     assert run(["smoke", str(place), "--json"]) == 5
     shown = capsys.readouterr()
-    assert json.loads(shown.out)["import"]["outcome"] == "failed"
+    assert json.loads(shown.out)[0]["import"]["outcome"] == "failed"
     assert "No module named 'numpy'" in shown.err
 
 

@@ -1,28 +1,41 @@
-"""`fatwheel build`: cells become wheels, each with its record beside it."""
+"""`fatwheel build`: build the wheels of cells, each with its build record."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from pydantic_core import PydanticCustomError
 
+from fatwheel.building.build_cell import build_cell
+from fatwheel.building.compiler_cache import mode_named
+from fatwheel.building.engine import EngineOptions
+from fatwheel.building.job import BuildOverrides
+from fatwheel.building.pip import DownloadRetries
 from fatwheel.console.github_actions import append_step_summary
-from fatwheel.console.options import date_option, engine_option, json_option, matrix_option, toolchain_option
-from fatwheel.console.output import echo_json, echo_progress
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.console.options import (
+    PATH,
+    channel_choice,
+    complete_cells,
+    date_option,
+    engine_option,
+    json_option,
+    matrix_option,
+    named_command,
+    toolchain_option,
+)
+from fatwheel.console.output import Output, echo_json, echo_progress
+from fatwheel.declaration import load
+from fatwheel.declaration.values import parse_duration
+from fatwheel.pipelines import build_cells, fat_build
+from fatwheel.records.build import BuildRecord
+from fatwheel.records.plan import Cell
 
-if TYPE_CHECKING:
-    from fatwheel.records.build import BuildRecord
-    from fatwheel.records.plan import Cell
+_COUNT = click.IntRange(min=1)
 
 
-def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """A time with its unit, as in matrix.yaml, in seconds."""
-    from pydantic_core import PydanticCustomError
-
-    from fatwheel.declaration.values import parse_duration
-
+def _parse_duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return a duration such as 90 min in seconds."""
     try:
         return None if value is None else parse_duration(value)
     except PydanticCustomError as error:
@@ -31,37 +44,52 @@ def _time(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         ) from error
 
 
-_COUNT = click.IntRange(min=1)
-
-
-@click.command(help=SUMMARIES["build"])
-@click.argument("cell", nargs=-1, required=True)
+@named_command("build")
+@click.argument("cell", nargs=-1, required=True, shell_complete=complete_cells)
 @matrix_option
+@click.option("--output", "-o", type=PATH, default=Path("dist"), show_default=True, help="Output folder.")
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="Where wheels go."
-)
-@click.option(
-    "--channel", "-c", default=None, envvar="FATWHEEL_CHANNEL", show_envvar=True,
-    help="Whose version the wheel bears: nightly gives .devYYYYMMDD. By default the first that has the cell.",
+    "--channel", "-c", type=channel_choice, default=None, envvar="FATWHEEL_CHANNEL", show_envvar=True,
+    help="Channel that sets the version; nightly appends .devYYYYMMDD.  [default: the first channel with the cell]",
 )  # fmt: skip
 @date_option
 @engine_option
-@click.option("--image", default=None, help="The container image, in the place of the declared one.")
-@click.option("--network", default=None, envvar="FATWHEEL_NETWORK", help="The container's network: host, none ...")
-@click.option("--volume", "volumes", multiple=True, metavar="SRC:DST[:ro]", help="One more volume of the container.")
+@click.option("--image", default=None, help="Container image; overrides `image` in matrix.yaml.")
+@click.option(
+    "--network", default=None, envvar="FATWHEEL_NETWORK", show_envvar=True,
+    help="Network of the container: host, none, or the name of one.",
+)  # fmt: skip
+@click.option(
+    "--volume", "volumes", multiple=True, metavar="SRC:DST[:ro]", help="Mount a volume in the container; repeatable."
+)
 @toolchain_option
-@click.option("--modules", metavar="A,B", default="", help="Build only these modules: a slice, which is not released.")
-@click.option("--fake-size", metavar="BYTES", type=_COUNT, help="Make placeholders of this size instead.")
-@click.option("--parallel", "-j", metavar="N", type=_COUNT, default=1, help="Build so many cells side by side.")
-@click.option("--jobs", metavar="N", type=_COUNT, envvar="FATWHEEL_JOBS", help="Compilers side by side in a build.")
+@click.option(
+    "--modules", metavar="A,B", default="",
+    help="Build only these modules. The wheel is partial and cannot go to GitHub.",
+)  # fmt: skip
+@click.option(
+    "--fake-size", metavar="BYTES", type=_COUNT, help="Create placeholder wheels of this size instead of building."
+)
+@click.option(
+    "--parallel", "-j", metavar="N", type=_COUNT, default=1, show_default=True,
+    help="Number of cells to build in parallel.",
+)  # fmt: skip
+@click.option(
+    "--jobs", metavar="N", type=_COUNT, envvar="FATWHEEL_JOBS", show_envvar=True,
+    help="Parallel compiler jobs per build.",
+)  # fmt: skip
 @click.option("--nvcc-threads", metavar="N", type=_COUNT, help="Threads of each nvcc.")
 @click.option(
-    "--silence", metavar="TIME", callback=_time, help="End a build that prints nothing for so long, as 90 min."
-)
-@click.option("--time-limit", metavar="TIME", callback=_time, help="End a build that takes longer, as 5 h.")
+    "--silence", metavar="TIME", callback=_parse_duration,
+    help="Kill a build after this long without output, e.g. '90 min'.",
+)  # fmt: skip
 @click.option(
-    "--cache", default="auto", envvar="FATWHEEL_COMPILER_CACHE", show_default=True, show_envvar=True,
-    help="sccache: auto, off, read, write.",
+    "--time-limit", metavar="TIME", callback=_parse_duration,
+    help="Kill a build that runs longer than this, e.g. '5 h'.",
+)  # fmt: skip
+@click.option(
+    "--cache", type=click.Choice(["auto", "off", "read", "write"]), default="auto", envvar="FATWHEEL_COMPILER_CACHE",
+    show_default=True, show_envvar=True, help="Use of the compiler cache, sccache.",
 )  # fmt: skip
 @click.option("--beside", type=_COUNT, default=1, hidden=True)
 @json_option
@@ -89,18 +117,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     beside: int,
     as_json: bool,
 ) -> None:
-    """Each CELL is an id or a glob. A cell that fails does not keep the others from being built; the end names all."""
-    from fatwheel.building.build_cell import build_cell
-    from fatwheel.building.compiler_cache import mode_named
-    from fatwheel.building.engine import EngineOptions
-    from fatwheel.building.job import BuildOverrides
-    from fatwheel.building.pip import DownloadRetries
-    from fatwheel.building.toolchain import choice_named
-    from fatwheel.declaration import load
-    from fatwheel.pipelines import build_cells, fat_build
-
+    """Each CELL is an ID or a glob over IDs. A cell that fails does not stop the others. --json prints an array."""
     choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
-    choice_named(toolchain)
     mode = mode_named(cache)
     declaration = load(matrix)
     wanted = build_cells.cells_named(declaration, cell, channel, date)
@@ -108,7 +126,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     groups = [[one] for one in wanted] if fake_size else list(fat_build.group_cells(declaration, wanted, every))
     if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
-        found = build_cells.side_by_side(wanted, count, [*_again(ctx), "--beside", str(count)], output, echo_progress)
+        found = build_cells.side_by_side(
+            wanted, count, [*_child_options(ctx), "--beside", str(count)], output, echo_progress
+        )
     else:
         waits = [found.wait for name, found in declaration.channels.items() if name == channel]
         window = next(iter(waits), None) or 0.0
@@ -130,25 +150,22 @@ def command(  # noqa: PLR0917  (click passes them by name)
         )
     if beside == 1:
         append_step_summary(build_cells.markdown(found))
-    if as_json and (len(cell) > 1 or build_cells.is_glob(cell[0])):
+    if as_json and found.records:
         echo_json(found.records)
-    elif as_json and found.records:
-        echo_json(found.records[0])
     elif found.records:
         build_cells.show(found.records, output)
-    build_cells.judge(found.failed, len(wanted))  # last: what was built is shown in any case
+    build_cells.judge(found.failed, len(wanted))  # last: built wheels are shown in any case
 
 
-def _again(ctx: click.Context) -> list[str]:
-    """The options of this call for a call of each cell by itself."""
-    left_out = {"cell", "parallel", "beside", "as_json"}
-    found: list[str] = []
+def _child_options(ctx: click.Context) -> list[str]:
+    """Return the options of this call for the call that builds one of its cells."""
+    found: list[str] = ["--quiet"] if Output.current().quiet else []
     for option in ctx.command.params:
-        value = ctx.params[str(option.name)]
-        if option.name in left_out or value is None:
+        value = ctx.params.get(str(option.name))
+        if option.name in {"cell", "parallel", "beside", "as_json"} or value is None:
             continue
         flag = max(option.opts, key=len)
         values = value if isinstance(value, tuple) else (value,)
         for one in values:
-            found += [flag, f"{one:g} s" if option.callback is _time else str(one)]
+            found += [flag, f"{one:g} s" if option.callback is _parse_duration else str(one)]
     return found

@@ -1,55 +1,66 @@
-"""`fatwheel index`: pages for pip and uv, and index.json, from what a store holds."""
+"""`fatwheel index`: build a package index for pip and uv from a store's published releases."""
 
 from __future__ import annotations
 
+import gc
+import os
 from pathlib import Path
 
 import click
 
-from fatwheel.console.options import json_option
-from fatwheel.console.output import echo_json, echo_progress
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.building.cache import cache_root
+from fatwheel.console.options import PATH, json_option, named_command, optional_matrix_option, store_option
+from fatwheel.console.output import count_of, echo_json, echo_progress, echo_warning
+from fatwheel.errors import VerificationError
+from fatwheel.index import make_index
+from fatwheel.pipelines.stores import choose_store_spec
+from fatwheel.stores import open_store
 
-_SHOWN = 20  # rows of what is missing; index.json has all
+_SHOWN = 20  # missing wheels that are printed; index.json lists all
 
 
-@click.command(help=SUMMARIES["index"])
-@click.option("--store", "store_spec", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="The folder to write.")
-@click.option("--base-url", metavar="URL", default=None, help="Link to URL/TAG/NAME; else to where the store is.")
+@named_command("index")
+@store_option()
+@click.option("--output", "-o", required=True, type=PATH, help="Output folder.")
 @click.option(
-    "--replace", multiple=True, metavar="NAME", help="A file name, or glob, whose new bytes count; repeatable."
+    "--base-url", metavar="URL", default=None, help="Base URL of the file links.  [default: the store's own URLs]"
 )
+@click.option(
+    "--replace", multiple=True, metavar="NAME", help="Accept changed contents for this file name or glob; repeatable."
+)
+@optional_matrix_option
 @json_option
-def command(store_spec: str, output: Path, base_url: str | None, replace: tuple[str, ...], as_json: bool) -> None:
-    """Ends with 0, 2 (an argument), 5 (files that had to be left out; the rest is written) or 7 (the store)."""
-    import gc
-    import os
-
-    from fatwheel.building.cache import cache_root
-    from fatwheel.errors import VerificationError
-    from fatwheel.index import make_index
-    from fatwheel.stores import open_store
-
-    gc.disable()  # thousands of rows, all of which are needed to the end
-    store = open_store(store_spec, there=True)
-    report = make_index(store, output, base_url, replace=replace, cache=cache_root(os.environ))
-    for line in [*report.notes, *report.problems]:
-        echo_progress(line)
+def command(  # noqa: PLR0917  (click passes them by name)
+    store: str | None,
+    output: Path,
+    base_url: str | None,
+    replace: tuple[str, ...],
+    matrix: Path | None,
+    as_json: bool,
+) -> None:
+    """Exits with code 5 if files were left out of the index, and 7 if the store cannot be read."""
+    gc.disable()  # thousands of entries, all of them in use until the end
+    report = make_index(
+        open_store(choose_store_spec(store, matrix), there=True), output, base_url, replace=replace,
+        cache=cache_root(os.environ),
+    )  # fmt: skip
+    for note in report.notes:
+        echo_progress(note)
+    for problem in report.problems:
+        echo_warning(problem)
     for one in report.missing[:_SHOWN]:
         echo_progress(f"missing: {one}")
     if len(report.missing) > _SHOWN:
-        echo_progress(f"missing: {len(report.missing) - _SHOWN} more, in index.json")
+        echo_progress(f"missing: {len(report.missing) - _SHOWN} more, listed in index.json")
     if as_json:
         echo_json(report)
     else:
         counts = {"wheel": report.wheels, "sdist": report.sdists, "page": report.pages}
-        held = ", ".join(f"{n} {what}{'s' if n != 1 else ''}" for what, n in counts.items() if n or what == "wheel")
-        changed = f"changed: {', '.join(report.changed)}" if report.changed else "nothing changed"
-        click.echo(f"{report.output}: {held}; {changed}")
+        contents = ", ".join(count_of(n, what) for what, n in counts.items() if n or what == "wheel")
+        changed = f"changed: {', '.join(report.changed)}" if report.changed else "no changes"
+        click.echo(f"{report.output}: {contents}; {changed}")
     if report.problems:
-        count = len(report.problems)
         raise VerificationError(
-            f"{count} file{'s' if count != 1 else ''} of {report.store} left out of the index",
-            help="mend what is listed above, and run it again",
+            f"{count_of(len(report.problems), 'file')} of {report.store} left out of the index",
+            help="fix the files listed above and run it again",
         )

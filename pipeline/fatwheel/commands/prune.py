@@ -1,4 +1,4 @@
-"""`fatwheel prune`: apply a channel's retention to its releases, their tags and their rows of the index."""
+"""`fatwheel prune`: delete a channel's expired releases, their tags and their index entries."""
 
 from __future__ import annotations
 
@@ -6,56 +6,34 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.options import channel_option, json_option, matrix_option
+from fatwheel.console.options import PATH, channel_option, json_option, matrix_option, named_command, store_option
 from fatwheel.console.output import echo_json
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.errors import ReleaseIncomplete
+from fatwheel.pipelines.retention import declared_retention, prune
+from fatwheel.pipelines.stores import choose_store_spec
 
 
-@click.command(help=SUMMARIES["prune"])
+@named_command("prune")
 @matrix_option
 @channel_option
-@click.option("--store", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
-@click.option("--index", "output", type=click.Path(path_type=Path), help="The index to write anew without them.")
-@click.option("--base-url", metavar="URL", default=None, help="For the index, as in `fatwheel index`.")
-@click.option("--apply", "really", is_flag=True, help="Do it; without this it is only said.")
+@store_option()
+@click.option("--index", "output", type=PATH, help="Index folder to rebuild without them.")
+@click.option("--base-url", metavar="URL", default=None, help="Base URL of the index's file links.")
+@click.option("--apply", "really", is_flag=True, help="Delete the releases; without this flag they are only listed.")
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     matrix: Path,
     channel: str,
-    store: str,
+    store: str | None,
     output: Path | None,
     base_url: str | None,
     really: bool,
     as_json: bool,
 ) -> None:
-    """First their rows leave the index, then they go: nobody is ever sent to what is gone."""
-    from fatwheel.declaration import load
-    from fatwheel.errors import ReleaseIncomplete, ReleaseRefused, UsageError
-    from fatwheel.index import make_index
-    from fatwheel.release.inspection import Inspector
-    from fatwheel.release.retention import RetentionPolicy, find_expired, remove
-    from fatwheel.stores import open_store
-    from fatwheel.stores.store_errors import StoreFailure
-
-    declared = {str(name): value for name, value in load(matrix).channels.items()}
-    if channel not in declared or declared[channel].retention is None:
-        others = [f"-c {name}" for name, one in declared.items() if one.retention is not None]
-        help = f"{' or '.join(others)} has one" if others else "add retention to it"
-        raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), help=help)
-    kept = declared[channel].retention
-    bounds = (kept.releases, kept.days) if kept else (None, None)
-    keep = RetentionPolicy(declared[channel].tag, *bounds, nightly=channel == "nightly")
-    opened = open_store(store, there=True)
-    inspector = Inspector(opened)
-    try:
-        found = find_expired(inspector.counter.call(opened.releases), keep, inspector.clock.wall())
-    except StoreFailure as failure:
-        raise ReleaseRefused(failure.what, where=store, help=failure.help) from failure
-    failures: list[str] = []
-    if really and found.going:
-        if output:
-            make_index(opened.without(frozenset(release.id for release in found.going)), output, base_url)
-        failures = remove(inspector, found.going)
+    """Entries leave the index before their releases are deleted, so that no link in the index is ever dead."""
+    policy = declared_retention(matrix, channel)
+    spec = choose_store_spec(store, matrix, channel)
+    found, failures = prune(spec, policy, apply=really, index=output, base_url=base_url)
     if as_json:
         echo_json({
             "channel": channel, "applied": really, "kept": [r.tag for r in found.kept],
@@ -63,9 +41,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
         })  # fmt: skip
     else:
         for release in found.going:
-            click.echo(f"{'removed' if really else 'would remove'} {release.tag}")
-        click.echo(f"{channel}: {len(found.kept)} kept, {len(found.going)} {'gone' if really else 'would go'}")
+            click.echo(f"{'deleted' if really else 'would delete'} {release.tag}")
+        click.echo(f"{channel}: {len(found.kept)} kept, {len(found.going)} {'' if really else 'to be '}deleted")
         if found.going and not really:
-            click.echo("nothing was changed: run it again with --apply")
+            click.echo("nothing was deleted: run the command again with --apply")
     if failures:
-        raise ReleaseIncomplete("not all could be removed:\n" + "\n".join(failures), where=store)
+        raise ReleaseIncomplete("releases that could not be deleted:\n" + "\n".join(failures), where=spec)

@@ -1,4 +1,4 @@
-"""`fatwheel publish`: finish a draft that was held."""
+"""`fatwheel publish`: verify a draft release and publish it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,37 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.options import json_option
-from fatwheel.console.release_output import judge_release, show_release
-from fatwheel.console.summaries import SUMMARIES
-
-
-@click.command(help=SUMMARIES["publish"])
-@click.argument("tag")
-@click.option("--store", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
-@click.option(
-    "--plan", "plan_file", type=click.Path(path_type=Path), help="A plan's JSON; by default the manifest's own."
+from fatwheel.console.options import (
+    json_option,
+    named_command,
+    optional_matrix_option,
+    plan_file_option,
+    store_option,
+    tag_option,
 )
-@click.option("--partial", is_flag=True, help="Publish it although wheels of its plan are missing.")
-@json_option
-def command(tag: str, store: str, plan_file: Path | None, partial: bool, as_json: bool) -> None:
-    """Ends with 6 if it is not published, or lacks something."""
-    from fatwheel.errors import ReleaseIncomplete
-    from fatwheel.records.plan import Plan
-    from fatwheel.release.inspection import Inspector
-    from fatwheel.stores import open_store
+from fatwheel.console.release_output import judge_release, show_release
+from fatwheel.errors import ReleaseIncomplete
+from fatwheel.pipelines.stores import choose_store_spec
+from fatwheel.records.plan import Plan
+from fatwheel.release.inspection import Inspector
+from fatwheel.stores import open_store
 
+
+@named_command("publish")
+@tag_option()
+@store_option()
+@plan_file_option
+@click.option("--partial", is_flag=True, help="Publish even if planned wheels are missing.")
+@optional_matrix_option
+@json_option
+def command(  # noqa: PLR0917  (click passes them by name)
+    tag: str, store: str | None, plan_file: Path | None, partial: bool, matrix: Path | None, as_json: bool
+) -> None:
+    """Exits with code 6 if the release is not published or incomplete."""
+    spec = choose_store_spec(store, matrix)
     plan = Plan.read(plan_file) if plan_file else None
-    done = Inspector(open_store(store)).publish(tag, plan, partial=partial)
+    done = Inspector(open_store(spec)).publish(tag, plan, partial=partial)
     show_release(done, as_json)
     judge_release(done)
     if not done.published:
-        raise ReleaseIncomplete(f"{tag} is not published", where=store, help="see the notes above")
+        raise ReleaseIncomplete(f"{tag} is not published", where=spec, help="see the notes above")

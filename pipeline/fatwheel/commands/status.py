@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from fatwheel.console.options import json_option
-from fatwheel.console.release_output import judge_release, show_release
-from fatwheel.console.summaries import SUMMARIES
-
-
-@click.command(help=SUMMARIES["status"])
-@click.argument("tag")
-@click.option("--store", required=True, metavar="STORE", help="dir:PATH or github:OWNER/REPO.")
-@click.option(
-    "--plan", "plan_file", type=click.Path(path_type=Path), help="A plan's JSON; by default the manifest's own."
+from fatwheel.console.options import (
+    json_option,
+    named_command,
+    optional_matrix_option,
+    plan_file_option,
+    store_option,
+    tag_option,
 )
-@json_option
-def command(tag: str, store: str, plan_file: Path | None, as_json: bool) -> None:
-    """Ends with 0 if all that is planned is live and as its manifest says, else with 6."""
-    from fatwheel.errors import ReleaseIncomplete
-    from fatwheel.records.plan import Plan
-    from fatwheel.release.inspection import Inspector
-    from fatwheel.stores import open_store
+from fatwheel.console.release_output import judge_release, show_release
+from fatwheel.errors import ReleaseIncomplete
+from fatwheel.pipelines.stores import choose_store_spec
+from fatwheel.records.plan import Plan
+from fatwheel.release.inspection import Inspector
+from fatwheel.stores import open_store
 
-    found = Inspector(open_store(store)).look(tag, Plan.read(plan_file) if plan_file else None)
+
+@named_command("status")
+@tag_option()
+@store_option()
+@plan_file_option
+@optional_matrix_option
+@json_option
+def command(tag: str, store: str | None, plan_file: Path | None, matrix: Path | None, as_json: bool) -> None:
+    """Exits with code 6 unless every planned asset is in the release, with the digest in its manifest."""
+    spec = choose_store_spec(store, matrix)
+    found = Inspector(open_store(spec)).look(tag, Plan.read(plan_file) if plan_file else None)
     show_release(found.record, as_json)
     if found.release is None:
-        raise ReleaseIncomplete(f"there is no release of {tag}", where=store)
+        raise ReleaseIncomplete(f"no release has the tag {tag}", where=spec)
     judge_release(found.record)

@@ -37,6 +37,10 @@ def from_click(error: click.ClickException) -> UsageError:
             f"unknown option '{error.option_name}'", help=f"did you mean '{min(near)}'?" if near else help
         )
     what = error.format_message().strip().removesuffix(".")
+    kind = getattr(getattr(error, "param", None), "type", None)
+    if isinstance(kind, click.Choice) and " is not one of " in what:
+        what = what.partition(" is not one of ")[0]
+        help = f"choose one of: {', '.join(map(str, kind.choices))}"
     if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", what, re.DOTALL):
         what = f"unexpected argument '{found[1]}'"
     return UsageError(what[:1].lower() + what[1:], help=help)
@@ -45,7 +49,7 @@ def from_click(error: click.ClickException) -> UsageError:
 def from_system(error: OSError) -> PipelineError | None:
     """Return the error for a file or folder that cannot be used; None for any other error of the system."""
     place = error.filename2 or error.filename
-    reason = (error.strerror or str(error)).lower()
+    reason = error.strerror or str(error)
     if place is None and error.errno == errno.ENOENT and not _working_folder_exists():
         return UsageError("the working folder no longer exists", help="change to another folder")
     if error.errno in _FULL:

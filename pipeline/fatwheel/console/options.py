@@ -75,8 +75,9 @@ def _optional_matrix(ctx: click.Context, parameter: click.Parameter, value: Path
     if ctx.meta.get(_NO_MATRIX):
         if ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
             raise UsageError("--matrix and --no-matrix exclude each other", help="give one of them")
-        return None
-    found = value or (_DEFAULT_MATRIX if _DEFAULT_MATRIX.is_file() else None)
+        found = None
+    else:
+        found = value or (_DEFAULT_MATRIX if _DEFAULT_MATRIX.is_file() else None)
     echo_detail(f"using {found}" if found else "using no matrix.yaml")
     return found
 
@@ -106,8 +107,8 @@ def optional_matrix_option(function: Any) -> Any:
 
 
 def is_given(name: str) -> bool:
-    """Return whether the current command's parameter was given on the command line or by its variable."""
-    return click.get_current_context().get_parameter_source(name) not in {ParameterSource.DEFAULT, None}
+    """Return whether a parameter of the current command was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 # Completion: quick, and silent about everything that is wrong.
@@ -153,8 +154,10 @@ only_option: Decorator = click.option(
 )
 
 
-def store_option(help: str = "Release store: dir:PATH or github:OWNER/REPO.", *, required: bool = True) -> Decorator:
-    """Return --store STORE."""
+def store_option(*, required: bool = False) -> Decorator:
+    """Return --store STORE; where it is not required, matrix.yaml gives the default (`choose_store_spec`)."""
+    default = "" if required else "  [default: the release channel's repository]"
+    help = f"Release store: dir:PATH or github:OWNER/REPO.{default}"
     return click.option("--store", required=required, metavar="STORE", help=help)
 
 

@@ -12,13 +12,16 @@ from fatwheel.building.restamp import restamped
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.errors import UsageError
+from fatwheel.pipelines.repack import build_record
 from fatwheel.plan import make_plan
+from fatwheel.processes import terminable
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata
+from fatwheel.records.files import BUILD, beside
 from fatwheel.records.plan import Cell
-from fatwheel.records.split import SplitPart
+from fatwheel.records.split import SplitPart, SplitRecord
 from fatwheel.wheels.formats.wheel_name import WheelName, architecture
-from fatwheel.wheels.making.split import PartSpec
+from fatwheel.wheels.making.split import PartSpec, split
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.read_embedded import read_embedded
 
@@ -93,3 +96,27 @@ def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) ->
         for module in kept.modules
     ]
     return with_digest(wheel, kept.model_copy(update={"cell": cell, "modules": modules}))
+
+
+def split_wheel(
+    declaration: Declaration, wheel: Path, output: Path, *, by: str | None, only: str | None
+) -> tuple[SplitRecord, bool]:
+    """Split a fat wheel into the wheels of its cells, with the build record of each if the fat wheel has one.
+
+    ``by`` is "family" or "target", by default the package's layout; ``only`` is a glob over cell IDs. The second value
+    is whether the wheels are different distributions that install the same files. Raises `UsageError` for a wheel that
+    the declaration does not contain, `VerificationError` for one that cannot be split safely.
+    """
+    package, cells = find_cells(declaration, wheel, by)
+    built = build_record(wheel)
+    by_id = {cell.id: cell for cell in cells}
+    parts = [make_spec(cell, package, wheel, built) for cell in cells]
+    done: list[SplitPart] = []
+    with terminable():
+        for part in split(wheel, parts, output, empty=package.empty_modules, only=only):
+            done.append(part)
+            if built:
+                made = output / part.wheel
+                part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
+    same_files = len({part.embedded.distribution for part in parts}) > 1 and any(one.thinned for one in done)
+    return SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done), same_files

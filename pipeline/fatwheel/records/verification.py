@@ -62,6 +62,8 @@ FindingKind = Literal[
     "stamp-cell",
     "stamp-stale",
     "digest",
+    # The cell it belongs to
+    "cell",  # the wheel of another cell
 ]
 
 
@@ -80,6 +82,7 @@ class Verification(Record):
 
     wheel: str
     bytes: int
+    cell: str | None = None  # ID of the cell it was compared with
     placeholder: bool = False
     findings: list[Finding] = []
 

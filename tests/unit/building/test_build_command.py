@@ -86,9 +86,9 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_being_built(fatwheel, t
     assert len(list((tmp_path / "wheels").glob("*.whl"))) == 2
 
 
-def test_json_is_the_record_and_nothing_else(fatwheel):
+def test_json_is_an_array_of_records_and_nothing_else(fatwheel):
     status, out, _ = fatwheel("build", "flavourgood", "--json")
-    record = json.loads(out)
+    (record,) = json.loads(out)
     assert (status, record["wheel"], record["cell"]["id"]) == (0, "demo-1.0+good-py3-none-any.whl", "flavourgood")
 
 
@@ -98,9 +98,9 @@ def test_json_of_several_is_the_records_of_those_built(fatwheel):
     assert [record["cell"]["id"] for record in json.loads(out)] == ["flavourgood", "flavourfine"]
 
 
-def test_json_of_a_cell_that_fails_is_nothing(fatwheel):
+def test_json_of_a_cell_that_fails_is_its_error(fatwheel):
     status, out, err = fatwheel("build", "flavourbad", "--json")
-    assert (status, out) == (4, "")
+    assert (status, json.loads(out)["error"]["kind"]) == (4, "build-error")
     assert "all of its output:" in err
 
 
@@ -172,7 +172,7 @@ def test_a_nightly_has_its_version_all_the_way_through_the_wheel(fatwheel, tmp_p
     status, out, _ = fatwheel("build", "flavourgood", "--channel", "nightly", "--date", "20261201", "--json")
     assert status == 0
     wheel = "demo-1.1.dev20261201+good-py3-none-any.whl"
-    assert json.loads(out)["wheel"] == wheel
+    assert json.loads(out)[0]["wheel"] == wheel
     with zipfile.ZipFile(tmp_path / "dist" / wheel) as archive:
         info = "demo-1.1.dev20261201+good.dist-info"
         assert b"\nVersion: 1.1.dev20261201+good\n" in archive.read(f"{info}/METADATA")

@@ -93,7 +93,7 @@ def test_no_draft_is_a_refusal(store: DirectoryStore) -> None:
 
 
 def test_the_commands_end_with_the_right_status(store: DirectoryStore, tmp_path: Path) -> None:
-    at = ["--store", f"dir:{store.root}", "v1"]
+    at = ["--store", f"dir:{store.root}", "--tag", "v1"]
     assert isinstance(CliRunner().invoke(status.command, at).exception, ReleaseIncomplete)
     put(store, tmp_path, draft=True)
     shown = CliRunner().invoke(status.command, [*at, "--json"])
@@ -154,7 +154,7 @@ def test_pruning_takes_releases_and_index_rows_together(tmp_path: Path, monkeypa
     (tmp_path / "matrix.yaml").write_text(MATRIX)
     asked = ["--channel", "nightly", "--store", "dir:store", "--index", "index", "--base-url", "https://x.example/d"]
     told = CliRunner().invoke(prune.command, asked)
-    assert "would remove nightly-20260901" in told.output, told.exception
+    assert "would delete nightly-20260901" in told.output, told.exception
     assert len(store.releases()) == 3
     assert not (tmp_path / "index").exists()
     done = CliRunner().invoke(prune.command, [*asked, "--apply", "--json"])

@@ -151,7 +151,7 @@ def test_a_whole_release_counts_what_is_elsewhere(tmp_path: Path) -> None:
     assert error is None
     assert json.loads(out)["published"] is True
     assert (tmp_path / "large" / "v1" / wheel_name(FAMILIES[2])).is_file()
-    found = CliRunner().invoke(status, ["v1", "--store", "dir:store", "--json"])
+    found = CliRunner().invoke(status, ["--tag", "v1", "--store", "dir:store", "--json"])
     assert found.exception is None, "what is elsewhere is where it should be"
     assert {a["name"]: a["elsewhere"] for a in json.loads(found.stdout)["assets"]}[
         wheel_name(FAMILIES[2])
@@ -212,7 +212,7 @@ def test_a_record_of_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_a_commit_is_a_full_one(tmp_path: Path, commit: str) -> None:
     _, error = call("--store", "dir:store", "--tag", "v1", "--commit", commit, str(make_wheel(tmp_path, "sm9x")))
     assert isinstance(error, UsageError)
-    assert "no full commit id" in str(error)
+    assert "is not a full commit SHA" in str(error)
 
 
 def test_a_step_summary_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

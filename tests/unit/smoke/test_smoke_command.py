@@ -8,10 +8,10 @@ from tests.unit.wheels.synthetic import demo, stamp
 TAGS = "py3-none-manylinux_2_28_riscv64"  # for no machine that runs these tests: nothing is installed
 
 
-def test_several_wheels_give_a_list_and_one_gives_its_record(tmp_path, capsys):
+def test_json_is_an_array_for_one_wheel_and_for_several(tmp_path, capsys):
     wheel = demo(tmp_path, tags=TAGS, stamped=stamp())
     assert run(["smoke", str(wheel), "--json"]) == 0
-    one = json.loads(capsys.readouterr().out)
+    (one,) = json.loads(capsys.readouterr().out)
     assert one["import"]["outcome"] == "skipped"
     assert run(["smoke", str(wheel), str(wheel), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [one, one]

@@ -26,7 +26,7 @@ families:
 
 def test_verify_ends_with_0_for_a_sound_wheel(tmp_path, capsys):
     assert run(["verify", str(demo(tmp_path))]) == 0
-    assert capsys.readouterr().out.endswith("whl: sound\n")
+    assert capsys.readouterr().out.endswith("whl: OK\n")
 
 
 def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
@@ -35,14 +35,14 @@ def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
     told = capsys.readouterr()
     assert "error rpath-absolute  demo_jit/k.so: RPATH contains the absolute path '/opt/x'" in told.out
     assert "  help: " in told.out
-    assert "1 thing wrong" in told.err
+    assert "whl: 1 error" in told.err
 
 
 def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, capsys):
     wheel = tmp_path / f"demo_jit-{VERSION}-{TAGS}.whl"
     wheel.write_bytes(b"not a wheel")
     assert run(["verify", str(wheel), "--json"]) == 5
-    found = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)
     assert [f["kind"] for f in found["findings"]] == ["archive-unreadable"]
     assert set(found["findings"][0]) == {"kind", "severity", "member", "what", "help"}
 
@@ -50,7 +50,7 @@ def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, c
 def test_warnings_alone_end_with_0(tmp_path, capsys):
     wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="$ORIGIN/../../x")})
     assert run(["verify", str(wheel)]) == 0
-    assert "sound, 1 warning" in capsys.readouterr().out
+    assert "OK, 1 warning" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("held", ["120f", "90a"])
@@ -71,17 +71,46 @@ def test_several_wheels_are_each_judged_and_all_that_is_wrong_is_told(tmp_path, 
     sound, missing = demo(tmp_path), tmp_path / "x.whl"
     assert run(["verify", str(missing), str(wrong), str(sound)]) == 5
     told = capsys.readouterr()
-    assert told.out.endswith("whl: sound\n")
+    assert told.out.endswith("whl: OK\n")
     assert "No such file" in told.err
-    assert "1 thing wrong" in told.err
+    assert "whl: 1 error" in told.err
     assert run(["verify", str(sound), str(sound), "--json"]) == 0
     assert [one["wheel"] for one in json.loads(capsys.readouterr().out)] == [sound.name] * 2
+
+
+def test_each_wheel_is_compared_with_its_own_cell(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    wheel = str(demo(tmp_path, {"demo_jit/k.so": library("90a")}, stamped=stamp(targets=["9.0a"])))
+    assert run(["verify", wheel, "--json"]) == 5
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["cell"] == "cu130-x86_64-sm12x"
+    assert {"target-missing", "target-stray"} <= {one["kind"] for one in found["findings"]}
+    assert run(["verify", wheel, "--no-matrix", "-v"]) == 0
+    assert "using no matrix.yaml" in capsys.readouterr().err
+
+
+def test_the_wheel_of_another_cell_gets_one_finding_that_names_it(tmp_path, capsys):
+    (tmp_path / "matrix.yaml").write_text(MATRIX.replace("12.0f}", "9.0a 12.0f}") + "  sm9x: {majors: [9]}\n")
+    wheel = str(demo(tmp_path))
+    asked = ["verify", wheel, "--matrix", str(tmp_path / "matrix.yaml"), "--cell", "cu130-x86_64-sm9x", "--json"]
+    assert run(asked) == 5
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [(one["kind"], one["what"]) for one in found["findings"]] == [
+        ("cell", "this is the wheel of cu130-x86_64-sm12x, not of cu130-x86_64-sm9x")
+    ]
+
+
+def test_a_wheel_of_another_version_is_compared_with_no_cell(tmp_path, capsys):
+    (tmp_path / "matrix.yaml").write_text(MATRIX.replace('"1.0"', '"2.0"'))
+    assert run(["verify", str(demo(tmp_path)), "--matrix", str(tmp_path / "matrix.yaml"), "-v"]) == 0
+    assert "not a wheel of" in capsys.readouterr().err
 
 
 def test_one_cell_is_for_one_wheel(tmp_path, capsys):
     wheel = str(demo(tmp_path))
     assert run(["verify", wheel, wheel, "--cell", "cu130-x86_64-sm12x"]) == 2
-    assert "give the wheel of this cell alone" in capsys.readouterr().err
+    assert "pass only the wheel of this cell" in capsys.readouterr().err
 
 
 def test_a_placeholder_is_called_one(tmp_path, capsys):
@@ -112,7 +141,7 @@ def test_inventory_prints_tables_of_80_columns(tmp_path, capsys):
 
 def test_inventory_gives_json(tmp_path, capsys):
     assert run(["inventory", str(demo(tmp_path)), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)
     assert found["targets"] == {"12.0f": {"sass": {"stored": 64, "raw": 64}}}
 
 

@@ -413,7 +413,7 @@ def test_the_command_takes_a_url(tmp_path, capsys):
         url = served.url(f"/{wheel.name.replace('+', '%2B')}")
         assert run(["inventory", url, "--json"]) == 0
         told = capsys.readouterr()
-        assert json.loads(told.out) == json.loads(read_inventory(wheel).to_json())
+        assert json.loads(told.out) == [json.loads(read_inventory(wheel).to_json())]
         assert told.err.startswith("fetched ")
         assert " of 1.00 MiB in " in told.err
         served.ranges = False
