@@ -17,7 +17,6 @@ from fatwheel.records.files import EMBEDDED, METADATA
 from fatwheel.records.index import IndexedFile, Proof
 from fatwheel.records.manifest import ManifestAsset
 from fatwheel.records.smoke import SmokeRecord
-from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from fatwheel.wheels.formats.wheel_name import version_of
 from fatwheel.wheels.io.byte_sources import BytesSource
@@ -112,12 +111,12 @@ class ReleaseAssets:
 
         Raises `VerificationError`.
         """
-        if not isinstance(self.store, DirectoryStore) or not asset.name.endswith(".whl"):
+        path = self.store.local_path(asset)
+        if path is None or not asset.name.endswith(".whl"):
             return None
         metadata = self.cache.get_metadata(sha256)
         if metadata is None or (alone and not metadata.name):
             data = self.contents.pop(asset.id, None)
-            path = self.store.root / asset.id
             with Archive.open(path) if data is None else Archive(BytesSource(data), asset.name) as archive:
                 metadata = _read_members(archive, ("METADATA", EMBEDDED) if alone else (EMBEDDED,))
             self.cache.keep_metadata(sha256, metadata)

@@ -6,7 +6,7 @@ import fnmatch
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from fatwheel.errors import UsageError
 from fatwheel.index.atomic_write import INDEX, PAGE, check_output, locked, replace_tree
@@ -20,7 +20,6 @@ from fatwheel.index.schema import SCHEMA, read_schema
 from fatwheel.index.simple_api import render_pages
 from fatwheel.records.index import Index, IndexReport, IndexState
 from fatwheel.resources import script
-from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 
 STATE = "index-state.json"
@@ -117,38 +116,31 @@ def _make_link(store: ReadableStore, output: Path, base_url: str | None) -> Link
             )
         base = base_url.rstrip("/")
         return lambda release, asset: f"{base}/{quote(release.tag)}/{quote(asset.name, safe='')}"
-    if isinstance(store, DirectoryStore):
-        relative = _relative_path(store, output)
-        start = "" if relative == "." else f"{quote(relative)}/"
-        return lambda release, asset: f"{start}{quote(release.tag)}/{quote(asset.name, safe='')}"
-    return _store_url
+
+    def link(release: RemoteRelease, asset: RemoteAsset) -> str:
+        url = store.link(release, asset, output)
+        if url is None:
+            raise UsageError(
+                f"the store has no URL ending in the file name of {release.tag}/{asset.name}", help="use --base-url"
+            )
+        return url
+
+    return link
 
 
 def _is_store(store: ReadableStore, output: Path) -> bool:
-    return isinstance(store, DirectoryStore) and store.root.resolve() == output
-
-
-def _relative_path(store: DirectoryStore, output: Path) -> str:
-    """Return the relative path from the index to the store."""
-    return os.path.relpath(store.root.resolve(), output)
+    return output in {folder.resolve() for folder in store.folders()}
 
 
 def _notes(store: ReadableStore, output: Path, base_url: str | None) -> Iterator[str]:
     """Warn about links that lead out of the index folder."""
-    if base_url is not None or not isinstance(store, DirectoryStore):
+    if base_url is not None:
         return
-    relative = _relative_path(store, output)
-    if relative.startswith(os.pardir):
+    outside = [os.path.relpath(folder.resolve(), output) for folder in store.folders()]
+    outside = [path for path in outside if path.startswith(os.pardir)]
+    if outside:
+        folders = "the folder that contains both" if len(outside) == 1 else "the folder that contains all of them"
         yield (
-            f"note: links lead out of the index folder, to {relative}: publish the folder that contains both, or use "
+            f"note: links lead out of the index folder, to {' and '.join(outside)}: publish {folders}, or use "
             "--base-url"
         )
-
-
-def _store_url(release: RemoteRelease, asset: RemoteAsset) -> str:
-    """Return the store's URL of an asset. Raises `UsageError` if it has none, or if the URL ends in another name."""
-    if asset.url is None or unquote(urlsplit(asset.url).path).rpartition("/")[2] != asset.name:
-        raise UsageError(
-            f"the store has no URL ending in the file name of {release.tag}/{asset.name}", help="use --base-url"
-        )
-    return asset.url.replace("+", "%2B")

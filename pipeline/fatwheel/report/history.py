@@ -17,7 +17,6 @@ from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.report.snapshots import SizedWheel, Snapshot, is_wheel, kind_of, series_of
 from fatwheel.stores.clock import Clock
-from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from fatwheel.stores.retry import Retrier, RetryPolicy
 
@@ -86,7 +85,6 @@ def _wheels(
     read = _read_manifest(store, release, manifest, ask, notes) if manifest else Manifest(tag=release.tag)
     described = {asset.name: asset for asset in read.assets}
     planned = {cell.wheel: cell for cell in read.plan.cells} if read.plan else {}
-    root = store.root if isinstance(store, DirectoryStore) else None
     return tuple(
         SizedWheel(
             file=asset.name,
@@ -94,7 +92,7 @@ def _wheels(
             bytes=asset.size,
             cell=_cell(described.get(asset.name), planned.get(asset.name)),
             kind=(kind := kind_of(_build(described.get(asset.name)))),
-            path=root / asset.id if root and kind != "placeholder" else None,
+            path=store.local_path(asset) if kind != "placeholder" else None,
         )
         for asset in assets
         if is_wheel(asset.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import errno
+import functools
 import hashlib
 import os
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import UsageError
@@ -106,6 +108,18 @@ class DirectoryStore:
                 if (about := entry.stat())
             ]
         return hashlib.sha256(os.fsencode("".join(sorted(seen)))).hexdigest()
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folder of the store."""
+        return (self.root,)
+
+    def local_path(self, asset: RemoteAsset) -> Path:
+        """Return the file of an asset."""
+        return self.root / asset.id
+
+    def link(self, release: RemoteRelease, asset: RemoteAsset, start: Path) -> str:
+        """Return the URL of an asset relative to the folder ``start``."""
+        return f"{_relative_url(self.root, start)}{quote(release.tag)}/{quote(asset.name, safe='')}"
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The file's bytes."""
@@ -208,6 +222,13 @@ def check_tag(tag: str) -> None:
         raise UsageError(
             f"{tag!r} is no tag for a folder", where="--tag", help="use letters, digits and . _ + - only, no slash"
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _relative_url(root: Path, start: Path) -> str:
+    """Return the relative URL of a folder, ending in a slash; empty if the folders are the same."""
+    relative = os.path.relpath(root.resolve(), start.resolve())
+    return "" if relative == "." else f"{quote(relative)}/"
 
 
 def _write(handle: int, chunk: bytes) -> None:

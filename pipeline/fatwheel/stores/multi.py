@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 from fatwheel.digests import Digest
@@ -58,6 +59,21 @@ class MultiStore:
 
     def mark(self, release: RemoteRelease) -> None:
         """None: stores may share a tag."""
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folders of those stores that have one."""
+        return tuple(folder for store in self._stores for folder in store.folders())
+
+    def local_path(self, asset: RemoteAsset) -> Path | None:
+        """Return the local file of an asset, if it has one."""
+        number, own = self._theirs(asset.id)
+        return self._stores[number].local_path(replace(asset, id=own))
+
+    def link(self, release: RemoteRelease, asset: RemoteAsset, start: Path) -> str | None:
+        """Return the URL that an asset has in its own store."""
+        number, release_id = self._theirs(release.id)
+        _, asset_id = self._theirs(asset.id)
+        return self._stores[number].link(replace(release, id=release_id), replace(asset, id=asset_id), start)
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The asset's bytes."""

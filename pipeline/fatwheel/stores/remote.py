@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self
 
 from fatwheel.digests import Digest
@@ -96,6 +97,18 @@ class ReadableStore(Protocol):
 
     def mark(self, release: RemoteRelease) -> str | None:
         """Something that is another one when any of its assets is; None where listing them is no dearer."""
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return the local folders that contain the releases; none for a store on another machine."""
+
+    def local_path(self, asset: RemoteAsset) -> Path | None:
+        """Return the local file of an asset, or None for a store on another machine."""
+
+    def link(self, release: RemoteRelease, asset: RemoteAsset, start: Path) -> str | None:
+        """Return the percent-encoded URL of a published asset; None if it has no URL that ends in its name.
+
+        A store in a folder returns a URL relative to the folder ``start``.
+        """
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """The asset's bytes, in chunks."""

@@ -1,7 +1,12 @@
 """Several stores read as one."""
 
+import json
 import os
+from urllib.parse import unquote
 
+import pytest
+
+from fatwheel.__main__ import run
 from fatwheel.release.make_release import release
 from fatwheel.release.request import ReleaseRequest
 from fatwheel.stores.directory import DirectoryStore
@@ -40,3 +45,32 @@ def test_hidden_releases_are_hidden_in_their_own_store_alone(tmp_path):
     assert both.by_id("0/none") is None
     assert both.rules() == DirectoryStore(tmp_path).rules()
     assert both.spec.count("dir:") == 2
+
+
+@pytest.mark.parametrize("base_url", [None, "https://wheels.example/files"])
+def test_two_folders_are_delivered_as_one_index(tmp_path, base_url):
+    for name, version in (("a", "1.0"), ("b", "1.1")):
+        filled(tmp_path / name, f"v{version}", version)
+    stores = [part for name in "ab" for part in ("--store", f"dir:{tmp_path / name / 'store'}")]
+    extra = ["--base-url", base_url] if base_url else []
+    assert run(["deliver", *stores, "-o", str(tmp_path / "index"), *extra]) == 0
+    wheels = json.loads((tmp_path / "index/index.json").read_text())["wheels"]
+    assert sorted(wheel["tag"] for wheel in wheels) == ["v1.0", "v1.1"]
+    for wheel in wheels:
+        folder = tmp_path / ("a" if wheel["tag"] == "v1.0" else "b") / "store"
+        if base_url:
+            assert wheel["url"].startswith(f"{base_url}/{wheel['tag']}/demo-")
+        else:
+            assert (tmp_path / "index" / unquote(wheel["url"])).resolve().parent.parent == folder.resolve()
+            assert (tmp_path / "index" / unquote(wheel["url"])).is_file()
+
+
+def test_a_multi_store_knows_where_its_assets_are(tmp_path):
+    both = MultiStore([filled(tmp_path / "a", "v1", "1.0"), filled(tmp_path / "b", "v1", "1.1")])
+    assert both.folders() == (tmp_path / "a/store", tmp_path / "b/store")
+    for one in both.releases():
+        for asset in both.assets(one):
+            path = both.local_path(asset)
+            assert path.name == asset.name
+            assert path.stat().st_size == asset.size
+            assert (tmp_path / unquote(both.link(one, asset, tmp_path))) == path

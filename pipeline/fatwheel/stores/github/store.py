@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from fatwheel.digests import Digest, stream_digest
 from fatwheel.stores.body import Body
@@ -115,6 +116,19 @@ class GitHubStore:
 
     def mark(self, release: RemoteRelease) -> None:
         """None: assets are listed by one request for a hundred of them."""
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return nothing: the releases are on another machine."""
+        return ()
+
+    def local_path(self, asset: RemoteAsset) -> None:
+        """Return None: the releases are on another machine."""
+
+    def link(self, release: RemoteRelease, asset: RemoteAsset, start: Path) -> str | None:  # noqa: ARG002
+        """Return the download URL of an asset, unless GitHub renamed the asset or gives no URL."""
+        if asset.url is None or unquote(urlsplit(asset.url).path).rpartition("/")[2] != asset.name:
+            return None
+        return asset.url.replace("+", "%2B")
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
         """Download an asset."""
