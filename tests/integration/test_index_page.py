@@ -1,4 +1,4 @@
-"""The page for people in a real browser: Chromium, driven by playwright, on a page served over HTTP."""
+"""The landing page in a real browser: Chromium, driven by Playwright, over HTTP."""
 
 import re
 import shlex
@@ -119,7 +119,7 @@ def test_the_other_ways_to_install_are_shown(visit, site):
     page.get_by_label("install_wheel.py", exact=True).check()
     assert f"curl -fsSLO {site}install_wheel.py" in command(page)
     assert f"--index-url {site}" in command(page)
-    page.get_by_label("a requirement", exact=True).check()
+    page.get_by_label("requirement", exact=True).check()
     assert command(page).startswith("demo-kernels @ http")
     assert f"demo-kernels==1.0+cu130.sm9x from {site}cu130/sm9x/" in page.inner_text("#note")
 

@@ -113,7 +113,6 @@ NOT_YET: tuple[str, ...] = (
     "pipeline/fatwheel/console",
     "pipeline/fatwheel/data",
     "pipeline/fatwheel/declaration",
-    "pipeline/fatwheel/index",
     "pipeline/fatwheel/pipelines",
     "pipeline/fatwheel/plan",
     "pipeline/fatwheel/processes.py",

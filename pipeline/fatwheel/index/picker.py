@@ -24,7 +24,7 @@ def render_picker_data(entries: Sequence[IndexedFile]) -> str:
     wheels = [_describe_wheel(entry, known) for entry in entries]
     providers = {need["project"] for wheel in wheels for need in wheel["needs"]}
     gpus = [
-        {"capability": capability, "generation": generation, "names": names}
+        {"capability": str(capability), "generation": generation, "names": names}
         for capability, (generation, names) in PRODUCTS.items()
     ]
     data = {

@@ -381,7 +381,16 @@ def test_the_landing_page_fetches_nothing_and_lists_everything(shelf):
     assert "demo_kernels" in page.partition("<script")[0]
 
 
-def test_what_a_wheel_says_cannot_break_out_of_the_page(shelf):
+def test_the_picker_gets_dotted_capabilities_and_gpu_names(shelf):
+    shelf.wheel(covers=("9.0", "12.0"))
+    shelf.index()
+    page = (shelf.out / "index.html").read_text()
+    data = json.loads(page.partition('id="wheels">')[2].partition("</script>")[0])
+    assert data["wheels"][0]["covers"] == ["9.0", "12.0"]
+    assert {gpu["capability"]: gpu["names"] for gpu in data["gpus"]}["9.0"][:2] == ["H100", "H200"]
+
+
+def test_metadata_cannot_inject_html_into_the_page(shelf):
     shelf.wheel(requires=("x==1.0 ; extra == '</script><b>'",))
     shelf.index()
     assert "</script><b>" not in (shelf.out / "index.html").read_text()
