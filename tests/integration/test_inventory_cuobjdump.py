@@ -145,7 +145,7 @@ def test_a_target_that_the_compiler_was_not_told_is_found(library, tmp_path):
     options = {"distribution": "demo-jit", "version": "1.0", "tags": f"cp39-abi3-linux_{machine}"}
     targets = parse_targets(" ".join([*TARGETS[:-1], "12.0f+PTX"]))
     wheel = pack(
-        tmp_path / "tree", tmp_path, **options, stamp=stamp(version="1.0", targets=list(targets), arch=machine)
+        tmp_path / "tree", tmp_path, **options, embedded=stamp(version="1.0", targets=list(targets), arch=machine)
     )
     assert verify(wheel, Expected(targets=targets, modules={"k": targets})).findings == []
     wrong = verify(wheel, Expected(targets=parse_targets("7.5 8.0 9.0a 10.0a 12.0a"))).findings

@@ -75,7 +75,7 @@ def test_a_label_that_means_other_gpus_on_another_cpu_names_the_cpu(tmp_path):
 
 
 def test_a_wheel_without_embedded_metadata_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"it has no fatwheel\.json"):
+    with pytest.raises(UsageError, match=r"the wheel has no fatwheel\.json"):
         make_variants([make_wheel(tmp_path, "1.0+cu130.sm9x", stamped=False)], tmp_path / "out")
 
 
