@@ -19,7 +19,7 @@ from fatwheel.records.smoke import SmokeRecord
 from fatwheel.smoke import smoke_wheel
 from fatwheel.targets import dotted
 from fatwheel.wheels.making.pack import pack
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 
 pytestmark = pytest.mark.integration
 
@@ -194,7 +194,7 @@ def test_a_wheel_for_another_cpu_is_skipped_with_the_reason(tmp_path):
 
 def test_a_placeholder_is_imported_and_says_what_it_is(tmp_path):
     name = f"demo_kernels-{FULL}-{LINUX}.whl"
-    place = placeholder(tmp_path, name, embedded=stamp(), size=1 << 16, import_name="demo_kernels")
+    place = write_placeholder(tmp_path, name, embedded=stamp(), size=1 << 16, import_name="demo_kernels")
     record = smoke_wheel(place, gpu=True)
     assert record.import_.outcome == "passed"
     assert "placeholder: no code in it" in record.import_.detail
@@ -203,7 +203,7 @@ def test_a_placeholder_is_imported_and_says_what_it_is(tmp_path):
 
 def test_a_placeholder_without_a_package_has_nothing_to_import(tmp_path):
     name = f"demo_kernels-{FULL}-{LINUX}.whl"
-    record = smoke_wheel(placeholder(tmp_path, name, embedded=stamp(), size=1 << 16))
+    record = smoke_wheel(write_placeholder(tmp_path, name, embedded=stamp(), size=1 << 16))
     assert (record.import_.outcome, record.import_.detail) == ("skipped", "it holds nothing to import")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.making.pack import embed_metadata, pack
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.making.repack import Changes, repack
 from tests.unit.wheels.synthetic import VERSION, library, rezip, stamp
 
@@ -104,7 +104,9 @@ def test_a_stamped_wheel_installs(tmp_path, install):
 
 @pytest.mark.parametrize("size", [5000, 50_000_001])
 def test_a_placeholder_installs(tmp_path, install, size):
-    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit")
+    wheel = write_placeholder(
+        tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit"
+    )
     assert wheel.stat().st_size == size
     folder = install(wheel)
     assert version_of(folder) == VERSION

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.record import Line, read_record, write_record
 from fatwheel.wheels.making.pack import embed_metadata
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, rezip, stamp
@@ -129,7 +129,7 @@ def test_a_wheel_that_is_renamed_is_found(name, version, tags):
 @given(st.integers(3000, 200_000))
 def test_a_placeholder_of_any_size_is_sound(size):
     with tempfile.TemporaryDirectory() as folder:
-        wheel = placeholder(
+        wheel = write_placeholder(
             Path(folder), f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit"
         )
         assert wheel.stat().st_size == size

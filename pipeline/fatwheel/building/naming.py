@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.records.plan import Cell
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture, parse_glibc_floor
 from fatwheel.wheels.making.repack import Changes, repack
 
 
@@ -70,5 +70,7 @@ def _promises(found: WheelName, wanted: WheelName) -> bool:
 
     ``manylinux_2_17_x86_64`` comes from it with ``manylinux2014_x86_64``.
     """
-    here, there = ({(glibc_floor(one), architecture(one)) for one in name.platforms} for name in (found, wanted))
+    here, there = (
+        {(parse_glibc_floor(one), parse_architecture(one)) for one in name.platforms} for name in (found, wanted)
+    )
     return there <= here and len({arch for _, arch in here}) == 1 and all(floor for floor, _ in here)

@@ -28,7 +28,7 @@ from fatwheel.wheels.formats.metadata import Fields
 from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL
 from fatwheel.wheels.making.pack import embed_metadata, pack
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.verify import verify
 
@@ -190,7 +190,7 @@ def has_licence(wheel: Path) -> bool:
 
 def make_placeholder(staging: Path, *, cell: Cell, package: Package, stamp: EmbeddedMetadata, size: int) -> Path:
     """A placeholder of ``size`` bytes in the place of a build."""
-    return placeholder(
+    return write_placeholder(
         staging,
         cell.wheel,
         embedded=stamp,

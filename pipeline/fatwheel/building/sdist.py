@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.records.plan import Cell
 from fatwheel.wheels.formats.metadata import Fields, write_metadata
-from fatwheel.wheels.formats.wheel_name import WheelName, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_version
 
 _ENDING = ".tar.gz"
 _INFO = "PKG-INFO"
@@ -95,8 +95,8 @@ def _folder(cell: Cell) -> str:
 
 
 def _same(said: str, wanted: str) -> bool:
-    version = version_of(said)
-    return version is not None and version == version_of(wanted)
+    version = parse_version(said)
+    return version is not None and version == parse_version(wanted)
 
 
 def _wrong(cell: Cell, what: str, help: str) -> VerificationError:

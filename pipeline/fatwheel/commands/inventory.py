@@ -13,7 +13,7 @@ from fatwheel.console.output import count_of, echo_json, echo_progress, echo_tab
 from fatwheel.errors import PipelineError
 from fatwheel.records.inventory import CodeBytes, Inventory, Module
 from fatwheel.sizes import size
-from fatwheel.wheels.reading.inventory import inventory_of_source, read_inventory
+from fatwheel.wheels.reading.inventory import read_inventory, read_source_inventory
 
 
 @named_command("inventory")
@@ -46,7 +46,7 @@ def _read_url(url: str) -> Inventory:
 
     with RemoteFile(url) as file:
         try:
-            return inventory_of_source(file, file.name, in_order=True)
+            return read_source_inventory(file, file.name, in_order=True)
         finally:
             requests = count_of(file.requests, "request")
             echo_progress(f"fetched {size(file.fetched)} of {size(file.size)} in {requests}")

@@ -18,7 +18,7 @@ from fatwheel.records.index import IndexedFile, Proof
 from fatwheel.records.manifest import ManifestAsset
 from fatwheel.records.smoke import SmokeRecord
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
-from fatwheel.wheels.formats.wheel_name import version_of
+from fatwheel.wheels.formats.wheel_name import parse_version
 from fatwheel.wheels.io.byte_sources import BytesSource
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.read_embedded import parse_embedded
@@ -146,7 +146,7 @@ def _parse_metadata(text: bytes) -> WheelMetadata:
 
 def _check_metadata(metadata: WheelMetadata, name: FileName) -> None:
     """Raise `VerificationError` if METADATA and file name differ in project or version; pip rejects such wheels."""
-    same_version = name.file.split("-", 2)[1] == metadata.version or version_of(metadata.version) == name.version
+    same_version = name.file.split("-", 2)[1] == metadata.version or parse_version(metadata.version) == name.version
     if not (same_version and canonicalize_name(metadata.name) == name.project):
         raise VerificationError(
             f"METADATA contains {metadata.name} {metadata.version}, but the file name {name.project} {name.version}",

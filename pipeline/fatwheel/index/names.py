@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.index import IndexedFile
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture, parse_version
 
 NIGHTLY = "nightly"
 SDIST = ".tar.gz"
@@ -100,7 +100,7 @@ def parse_file_name(file: str) -> FileName | None:
         return _check_project(FileName(file, canonicalize_name(name), version))
     if file.endswith(_VARIANTS):
         project, _, described = file.removesuffix(_VARIANTS).partition("-")
-        variant = version_of(described)
+        variant = parse_version(described)
         return _check_project(FileName(file, canonicalize_name(project), variant, variant="")) if variant else None
     if not file.endswith(".whl"):
         return None
@@ -119,7 +119,7 @@ def parse_file_name(file: str) -> FileName | None:
         )
         raise VerificationError(error.what, help=help) from None
     version = parsed.version
-    platforms = {arch for platform in parsed.platforms if (arch := architecture(platform))}
+    platforms = {arch for platform in parsed.platforms if (arch := parse_architecture(platform))}
     local = version.local or ""
     cuda = next((match[1] for part in local.split(".") if (match := _CUDA.match(part))), None)
     family = next((part for part in local.split(".") if cuda and _FAMILY.fullmatch(part)), None)

@@ -16,7 +16,7 @@ from fatwheel.index.atomic_write import locked
 from fatwheel.index.document import read_index
 from fatwheel.index.make_index import read_state, render_index, write_index
 from fatwheel.records.index import Index, IndexedFile, YankReport
-from fatwheel.wheels.formats.wheel_name import version_of
+from fatwheel.wheels.formats.wheel_name import parse_version
 
 
 def yank(output: Path, what: Sequence[str], reason: str) -> YankReport:
@@ -93,7 +93,7 @@ def _match_files(entries: Sequence[IndexedFile], text: str) -> set[str]:
 
 def _match_version(entries: Sequence[IndexedFile], text: str) -> set[str]:
     project, _, version = (part.strip() for part in re.split(r"(==)", text, maxsplit=1))
-    wanted = version_of(version)
+    wanted = parse_version(version)
     if wanted is None:
         raise UsageError(f"invalid version '{version}'", help="use a version such as 1.0 or 1.0+cu130.sm9x")
     name = canonicalize_name(project)

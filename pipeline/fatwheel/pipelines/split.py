@@ -20,7 +20,7 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import BUILD, beside
 from fatwheel.records.plan import Cell
 from fatwheel.records.split import SplitPart, SplitRecord
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 from fatwheel.wheels.making.split import PartSpec, split
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.read_embedded import read_embedded
@@ -42,7 +42,7 @@ def find_cells(declaration: Declaration, wheel: Path, by: str | None) -> tuple[P
     if own:
         return package, own
     label = (name.version.local or "").split(".")[0]
-    arches = {arch for platform in name.platforms if (arch := architecture(platform))}
+    arches = {arch for platform in name.platforms if (arch := parse_architecture(platform))}
     found = [
         cell
         for cell in cells

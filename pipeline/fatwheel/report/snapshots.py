@@ -14,7 +14,7 @@ from fatwheel.records.inventory import Inventory
 from fatwheel.records.plan import Cell
 from fatwheel.records.report import Kind
 from fatwheel.targets import Target, toolkits
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 
 
 @dataclass(frozen=True, order=True)
@@ -33,7 +33,7 @@ class Series:
     @property
     def arch(self) -> str | None:
         """``x86_64``; None for a wheel for any CPU."""
-        return architecture(self.tags.split("-")[2].split(".")[0])
+        return parse_architecture(self.tags.split("-")[2].split(".")[0])
 
     @property
     def cuda(self) -> str | None:

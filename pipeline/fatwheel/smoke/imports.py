@@ -15,7 +15,7 @@ from fatwheel.records.smoke import Check
 from fatwheel.resources import script
 from fatwheel.smoke.clean_environment import CleanEnvironment
 from fatwheel.smoke.subject import Subject
-from fatwheel.wheels.formats.wheel_name import version_of
+from fatwheel.wheels.formats.wheel_name import parse_version
 
 _SECONDS = 900.0  # a thousand modules are resolved in a few seconds; imports may compile bytecode
 
@@ -87,7 +87,7 @@ def _advice(said: str, report: Mapping[str, Any]) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    versions = version_of(one), version_of(other)
+    versions = parse_version(one), parse_version(other)
     return one == other if None in versions else versions[0] == versions[1]
 
 

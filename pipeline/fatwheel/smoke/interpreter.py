@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from packaging.tags import Tag, platform_tags, sys_tags
 
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture, parse_glibc_floor
 
 
 def find_python(name: WheelName) -> tuple[str | None, str]:
@@ -35,10 +35,10 @@ def _foreign_platform(name: WheelName) -> str:
     if name.is_pure or set(name.platforms).intersection(platform_tags()):
         return ""
     here = platform.machine()
-    made_for = sorted({arch for tag in name.platforms if (arch := architecture(tag))})
+    made_for = sorted({arch for tag in name.platforms if (arch := parse_architecture(tag))})
     if made_for and here not in made_for:
         return f"it is for {', '.join(made_for)}, and this machine is {here}"
-    floors = [floor for tag in name.platforms if (floor := glibc_floor(tag))]
+    floors = [floor for tag in name.platforms if (floor := parse_glibc_floor(tag))]
     library, version = platform.libc_ver()
     if floors and library == "glibc":
         return f"it needs glibc {'.'.join(map(str, min(floors)))}, and this machine has {version}"

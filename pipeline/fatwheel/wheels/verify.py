@@ -17,7 +17,7 @@ from fatwheel.wheels.checks.metadata import check_metadata, check_name, check_wh
 from fatwheel.wheels.checks.record import check_record
 from fatwheel.wheels.checks.stamps import check_embedded, check_stamp_files
 from fatwheel.wheels.formats.wheel_name import WheelName
-from fatwheel.wheels.io.byte_sources import FileSource, Malformed, blocks
+from fatwheel.wheels.io.byte_sources import FileSource, Malformed, read_blocks
 from fatwheel.wheels.reading.archive import Archive, open_file
 from fatwheel.wheels.reading.contents import examine
 
@@ -73,7 +73,7 @@ def _parse_name(text: str) -> WheelName | None:
 
 def _check_digest(source: FileSource, expected: Expected) -> Iterator[Finding]:
     if expected.sha256:
-        found = stream_digest(blocks(source))
+        found = stream_digest(read_blocks(source))
         if found != expected.sha256:
             what = f"the SHA-256 digest is {found}, but in the build record it is {expected.sha256}"
             yield error("digest", what, "build it again; do not change a wheel after its build")

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fatwheel.__main__ import run
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from tests.unit.wheels.synthetic import TAGS, VERSION, demo, library, stamp
 
 MATRIX = """
@@ -114,7 +114,7 @@ def test_one_cell_is_for_one_wheel(tmp_path, capsys):
 
 
 def test_a_placeholder_is_called_one(tmp_path, capsys):
-    wheel = placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=9000)
+    wheel = write_placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=9000)
     assert run(["verify", str(wheel)]) == 0
     assert "placeholder" in capsys.readouterr().out
 

@@ -49,11 +49,11 @@ def test_the_checksum_is_the_zip_one_and_can_be_carried_on():
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_pieces_make_one_stream_whatever_the_number_of_threads(workers, monkeypatch):
-    monkeypatch.setattr(compression, "workers", lambda: workers)
+    monkeypatch.setattr(compression, "count_workers", lambda: workers)
     pieces = [DATA[at : at + 70_000] for at in range(0, len(DATA), 70_000)]
     packed = b"".join(compression.compress_pieces(pieces, 6))
     assert b"".join(compression.decompress_pieces([packed])) == DATA
-    monkeypatch.setattr(compression, "workers", lambda: 1)
+    monkeypatch.setattr(compression, "count_workers", lambda: 1)
     assert packed == b"".join(compression.compress_pieces(pieces, 6))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fatwheel.records.build import BuiltModule
 from fatwheel.targets import Target, parse_target
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.verify import Expected, expected_of, verify
 from tests.unit.wheels.synthetic import NAME, VERSION, built, cell, demo, library, stamp
 
@@ -56,7 +56,7 @@ class TestTargets:
         assert "2 more" in finding.what
 
     def test_a_placeholder_is_not_asked(self, tmp_path):
-        wheel = placeholder(tmp_path, NAME, embedded=stamp(), size=9000)
+        wheel = write_placeholder(tmp_path, NAME, embedded=stamp(), size=9000)
         assert kinds(wheel, targets=("12.0f",), modules={"k": ("12.0f",)}) == []
 
     def test_a_library_that_cannot_be_read_makes_no_target_missing(self, tmp_path):

@@ -63,7 +63,7 @@ def test_equal_trees_give_equal_bytes(tmp_path):
 def test_the_number_of_threads_does_not_show(tmp_path, monkeypatch):
     files = {f"demo_jit/{n}.bin": os.urandom(999) + bytes(9999) for n in range(40)}
     first = demo(tmp_path / "a", files)
-    monkeypatch.setattr(compression, "workers", lambda: 1)
+    monkeypatch.setattr(compression, "count_workers", lambda: 1)
     assert first.read_bytes() == demo(tmp_path / "b", files).read_bytes()
 
 
@@ -239,7 +239,7 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
 def test_a_file_that_changes_while_it_is_packed_is_an_error(tmp_path):
     path = tmp_path / "log.txt"
     path.write_bytes(b"one line\n")
-    item = writer.of_file("log.txt", path)
+    item = writer.item_from_file("log.txt", path)
     path.write_bytes(b"one line\nanother\n")
     with pytest.raises(UsageError, match="changed while it was packed"):
         writer.write_wheel(tmp_path / "out/x.whl", [item], dist_info="x.dist-info", level=6)

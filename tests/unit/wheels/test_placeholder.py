@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from fatwheel.errors import UsageError
-from fatwheel.wheels.making.placeholder import crc_of_zeros, placeholder, sha256_of_zeros
+from fatwheel.wheels.making.placeholder import crc_of_zeros, sha256_of_zeros, write_placeholder
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, stamp
 
@@ -20,25 +20,27 @@ def test_digests_of_zeros_are_those_of_zeros(count):
 
 def test_it_has_any_size_to_the_byte(tmp_path):
     for size in (*range(2500, 2600), *range(3250, 3400), *range(12_300, 12_400), *range(102_200, 102_300), 10**6):
-        assert placeholder(tmp_path, NAME, embedded=stamp(), size=size).stat().st_size == size
+        assert write_placeholder(tmp_path, NAME, embedded=stamp(), size=size).stat().st_size == size
 
 
 @pytest.mark.parametrize("size", [3000, 10**7])
 @pytest.mark.parametrize("import_name", [None, "demo_jit"])
 def test_it_is_sound_and_says_what_it_is(tmp_path, size, import_name):
-    found = verify(placeholder(tmp_path, NAME, embedded=stamp(), size=size, import_name=import_name))
+    found = verify(write_placeholder(tmp_path, NAME, embedded=stamp(), size=size, import_name=import_name))
     assert found.findings == []
     assert found.placeholder
 
 
 def test_it_can_be_imported_under_its_name_and_version(tmp_path):
-    with zipfile.ZipFile(placeholder(tmp_path, NAME, embedded=stamp(), size=5000, import_name="demo_jit")) as archive:
+    with zipfile.ZipFile(
+        write_placeholder(tmp_path, NAME, embedded=stamp(), size=5000, import_name="demo_jit")
+    ) as archive:
         assert archive.read("demo_jit/__init__.py") == f'__version__ = "{VERSION}"\n'.encode()
 
 
 def test_it_takes_next_to_nothing_on_the_disk(tmp_path):
     size = 2 << 30
-    wheel = placeholder(tmp_path, NAME, embedded=stamp(), size=size)
+    wheel = write_placeholder(tmp_path, NAME, embedded=stamp(), size=size)
     assert wheel.stat().st_size == size
     if wheel.stat().st_blocks * 512 > size // 2:
         pytest.skip("this file system does not keep sparse files")
@@ -47,7 +49,7 @@ def test_it_takes_next_to_nothing_on_the_disk(tmp_path):
 
 @pytest.mark.parametrize("size", [2**32 - 1, 2**32, 2**32 + 1000])
 def test_more_than_4_gib_can_be_read(tmp_path, size):
-    wheel = placeholder(tmp_path, NAME, embedded=stamp(), size=size, import_name="demo_jit")
+    wheel = write_placeholder(tmp_path, NAME, embedded=stamp(), size=size, import_name="demo_jit")
     assert wheel.stat().st_size == size
     with zipfile.ZipFile(wheel) as archive:
         (zeros,) = [info for info in archive.infolist() if info.filename.endswith(".bin")]
@@ -59,13 +61,13 @@ def test_more_than_4_gib_can_be_read(tmp_path, size):
 
 def test_too_small_a_size_is_refused_with_the_least_that_will_do(tmp_path):
     with pytest.raises(UsageError, match=r"at least (\d+) bytes") as error:
-        placeholder(tmp_path, NAME, embedded=stamp(), size=700)
+        write_placeholder(tmp_path, NAME, embedded=stamp(), size=700)
     least = int(str(error.value).split("at least ")[1].split()[0])
-    assert placeholder(tmp_path, NAME, embedded=stamp(), size=least).stat().st_size == least
+    assert write_placeholder(tmp_path, NAME, embedded=stamp(), size=least).stat().st_size == least
     with pytest.raises(UsageError):
-        placeholder(tmp_path, NAME, embedded=stamp(), size=least - 1)
+        write_placeholder(tmp_path, NAME, embedded=stamp(), size=least - 1)
 
 
 def test_a_name_that_is_no_wheels_is_refused(tmp_path):
     with pytest.raises(UsageError, match="invalid wheel file name"):
-        placeholder(tmp_path, "demo.zip", embedded=stamp(), size=5000)
+        write_placeholder(tmp_path, "demo.zip", embedded=stamp(), size=5000)

@@ -8,9 +8,9 @@ from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
 from fatwheel.wheels.io.block_cache import BLOCK, DIRECT
 from fatwheel.wheels.io.byte_sources import Malformed
-from fatwheel.wheels.io.http_file import TAIL, RemoteFile, name_at
+from fatwheel.wheels.io.http_file import TAIL, RemoteFile, parse_file_name
 from fatwheel.wheels.io.http_ranges import ATTEMPTS, RemoteFailure
-from fatwheel.wheels.reading.inventory import inventory_of_source, read_inventory
+from fatwheel.wheels.reading.inventory import read_inventory, read_source_inventory
 from tests.unit.wheels.rangeserver import serving
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 
@@ -134,7 +134,7 @@ def test_an_empty_file_is_none_that_can_be_read(opened):
     with serving(b"") as served:
         file = opened(served.url())
         with pytest.raises(Malformed, match="invalid zip"):
-            inventory_of_source(file, file.name)
+            read_source_inventory(file, file.name)
 
 
 # -- who is asked
@@ -219,10 +219,10 @@ def test_redirects_have_an_end(opened):
 
 
 def test_the_name_is_the_last_part_of_the_path():
-    assert name_at("https://h/a/x-1.0%2Bcu130-py3-none-any.whl?sig=/b#c") == "x-1.0+cu130-py3-none-any.whl"
+    assert parse_file_name("https://h/a/x-1.0%2Bcu130-py3-none-any.whl?sig=/b#c") == "x-1.0+cu130-py3-none-any.whl"
     for url in ("https://h/", "https://h", "https://h/x%0Ay"):
         with pytest.raises(UsageError):
-            name_at(url)
+            parse_file_name(url)
 
 
 # -- what passes
@@ -389,7 +389,7 @@ def test_the_inventory_at_a_url_is_that_of_the_file(opened, tmp_path):
     wheel = wheel_of_many(tmp_path)
     with serving(wheel.read_bytes()) as served:
         file = opened(served.url(f"/files/{wheel.name.replace('+', '%2B')}?x=y"))
-        assert inventory_of_source(file, file.name, in_order=True) == read_inventory(wheel)
+        assert read_source_inventory(file, file.name, in_order=True) == read_inventory(wheel)
         needed = 3 * 500_000
         assert needed < file.fetched < needed + 6 * BLOCK + TAIL < wheel.stat().st_size / 4
         assert len(served.asked) < 15
@@ -403,7 +403,7 @@ def test_of_a_library_only_headers_are_read(opened, tmp_path):
     )
     with serving(path.read_bytes()) as served:
         file = opened(served.url("/k.so"))
-        assert inventory_of_source(file, file.name) == read_inventory(path)
+        assert read_source_inventory(file, file.name) == read_inventory(path)
         assert file.fetched < 5 * BLOCK
 
 
@@ -429,5 +429,5 @@ def test_a_network_that_fails_ends_the_reading_of_all_members(opened, tmp_path):
         file = opened(served.url())
         served.always = status(404)
         with pytest.raises(RemoteFailure, match="404"):
-            inventory_of_source(file, file.name, in_order=True)
+            read_source_inventory(file, file.name, in_order=True)
         assert len(served.asked) < 10

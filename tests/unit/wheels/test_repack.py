@@ -310,7 +310,7 @@ def test_a_place_that_is_no_folder(tmp_path, capsys):
     (tmp_path / "made" / wheel.name).mkdir(parents=True)
     for place, told in (("file", "file exists"), ("file/x", "not a directory"), ("made", "is a directory")):
         assert run(["repack", str(wheel), "-o", str(tmp_path / place)]) == 2
-        assert told in capsys.readouterr().err
+        assert told in capsys.readouterr().err.lower()
     assert [path.name for path in (tmp_path / "made").iterdir()] == [wheel.name]
 
 

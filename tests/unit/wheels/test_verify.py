@@ -5,7 +5,7 @@ import pytest
 
 from fatwheel.errors import UsageError
 from fatwheel.wheels.formats.record import Line, encode_digest, write_record
-from fatwheel.wheels.making.placeholder import placeholder
+from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.verify import verify
 from tests.unit.wheels.synthetic import TAGS, VERSION, ElfFile, container, demo, entry, library, rezip, stamp
 
@@ -432,7 +432,7 @@ class TestStamp:
         assert kinds(demo(tmp_path, stamped=stamp(targets=["sm_120f"]))) == []
 
     def test_a_placeholder_is_not_asked_for_machine_code(self, tmp_path):
-        found = verify(placeholder(tmp_path, NAME, embedded=stamp(), size=9000))
+        found = verify(write_placeholder(tmp_path, NAME, embedded=stamp(), size=9000))
         assert (found.findings, found.placeholder) == ([], True)
 
     def test_a_wheel_with_machine_code_is_no_placeholder(self, tmp_path):

@@ -10,7 +10,7 @@ from fatwheel.records.verification import Finding
 from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.formats import elf
 from fatwheel.wheels.formats.elf import Elf
-from fatwheel.wheels.formats.wheel_name import architecture, glibc_floor
+from fatwheel.wheels.formats.wheel_name import parse_architecture, parse_glibc_floor
 
 # The user's driver installs them, and only its own versions work. A suffix such as -1a2b3c4d is from auditwheel.
 _DRIVER = re.compile(
@@ -41,7 +41,7 @@ def check_binaries(wheel: InspectedWheel) -> Iterator[Finding]:
             yield from _check_search_paths(name, one.elf)
         yield from _check_driver(name, one.elf)
     expected, platforms = wheel.expected.arch, wheel.name.platforms if wheel.name else ()
-    found = {cpu for cpu in map(architecture, platforms) if cpu}
+    found = {cpu for cpu in map(parse_architecture, platforms) if cpu}
     if expected and found and found != {expected}:
         yield error(
             "elf-machine", f"the tags are for {', '.join(sorted(found))}, not {expected}", "build it for that CPU"
@@ -65,7 +65,7 @@ def _check_tags(wheel: InspectedWheel, modules: list[str]) -> Iterator[Finding]:
 
 
 def _check_machine(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Finding]:
-    tagged = {cpu for cpu in map(architecture, wheel.name.platforms) if cpu} if wheel.name else set()
+    tagged = {cpu for cpu in map(parse_architecture, wheel.name.platforms) if cpu} if wheel.name else set()
     if headers.machine != elf.CUDA and tagged and headers.architecture not in tagged:
         yield error(
             "elf-machine",
@@ -85,7 +85,7 @@ def _check_glibc(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Fin
     need = headers.glibc
     if need is None:
         return
-    floors = [(floor, platform) for platform in platforms if (floor := glibc_floor(platform))]
+    floors = [(floor, platform) for platform in platforms if (floor := parse_glibc_floor(platform))]
     musl = [platform for platform in platforms if platform.startswith("musllinux")]
     requires = f"it requires glibc {need[0]}.{need[1]}"
     if floors and need > min(floors)[0]:
@@ -99,7 +99,7 @@ def _check_glibc(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Fin
 def _check_libstdcxx(wheel: InspectedWheel, name: str, headers: Elf) -> Iterator[Finding]:
     """Symbols missing on the oldest systems of the tag; a warning, because a newer libstdc++ may be loaded already."""
     platforms = wheel.name.platforms if wheel.name else ()
-    floors = sorted((floor, platform) for platform in platforms if (floor := glibc_floor(platform)))
+    floors = sorted((floor, platform) for platform in platforms if (floor := parse_glibc_floor(platform)))
     if not floors or any("libstdc++" in member for member in wheel.archive.by_name):  # it has its own
         return
     floor, platform = floors[0]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fatwheel.records.verification import Finding
 from fatwheel.targets import Target
 from fatwheel.wheels.checks.inspected import InspectedWheel, error
-from fatwheel.wheels.reading.code import Code, code_bytes, declared_code
 from fatwheel.wheels.reading.contents import Contents
+from fatwheel.wheels.reading.device_code import Code, expand_targets, sum_code_bytes
 
 
 def check_code(wheel: InspectedWheel) -> Iterator[Finding]:
@@ -18,7 +18,7 @@ def check_code(wheel: InspectedWheel) -> Iterator[Finding]:
         return  # code in an unreadable member is neither missing nor unexpected
     modules = wheel.modules
     if expected.targets is not None:
-        yield from _check_wheel(expected.targets, code_bytes(modules), partial=expected.partial)
+        yield from _check_wheel(expected.targets, sum_code_bytes(modules), partial=expected.partial)
     if expected.modules is not None:
         yield from _check_modules(expected.modules, modules)
 
@@ -26,7 +26,7 @@ def check_code(wheel: InspectedWheel) -> Iterator[Finding]:
 def _check_wheel(
     targets: Iterable[Target], found: Mapping[Code, Mapping[str, int]], *, partial: bool
 ) -> Iterator[Finding]:
-    expected = declared_code(targets)
+    expected = expand_targets(targets)
     for target, kind in [] if partial else sorted(expected - set(found)):
         what = f"no module contains {kind} for {target}"
         yield error("target-missing", what, "make sure that the build passes the target list to nvcc")
@@ -40,7 +40,7 @@ def _check_wheel(
 
 def _check_modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Contents]) -> Iterator[Finding]:
     names = [one.member.name for one in modules]
-    found = {name: match_check_module(name, names) for name in expected}
+    found = {name: match_module(name, names) for name in expected}
     for name in sorted(expected):
         if not found[name]:
             yield error("module-missing", f"module '{name}' not found", "build it, or exclude it with a reason", name)
@@ -56,7 +56,7 @@ def _check_modules(expected: Mapping[str, tuple[Target, ...]], modules: list[Con
             what = "it contains device code, but the build did not report it"
             yield error("module-unexpected", what, "report it, or find out why it was built", member)
         elif member in named and expected[named[member]]:
-            yield from _check_module(member, declared_code(expected[named[member]]), set(code_bytes([one])))
+            yield from _check_module(member, expand_targets(expected[named[member]]), set(sum_code_bytes([one])))
 
 
 def _check_module(member: str, expected: set[Code], found: set[Code]) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def _check_module(member: str, expected: set[Code], found: set[Code]) -> Iterato
         yield error("module-target-stray", f"unexpected {kind} for {target}", help, member)
 
 
-def match_check_module(name: str, members: Iterable[str]) -> list[str]:
+def match_module(name: str, members: Iterable[str]) -> list[str]:
     """The members that a reported name matches: by path, by file name, or by file name up to the first dot."""
     listed = list(members)
     files = {member: member.rpartition("/")[2] for member in listed}

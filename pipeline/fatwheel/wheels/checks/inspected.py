@@ -12,7 +12,7 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.verification import Finding, FindingKind
 from fatwheel.wheels.checks.expected import Expected
 from fatwheel.wheels.formats.metadata import read_headers
-from fatwheel.wheels.formats.wheel_name import WheelName, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_version
 from fatwheel.wheels.io.byte_sources import Malformed
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import Contents
@@ -48,7 +48,7 @@ class InspectedWheel:
     @property
     def version(self) -> Version | None:
         """The version in METADATA; None if missing or invalid."""
-        return version_of(self.metadata["Version"]) if self.metadata and self.metadata["Version"] else None
+        return parse_version(self.metadata["Version"]) if self.metadata and self.metadata["Version"] else None
 
     def info(self, file: str) -> bytes | None:
         """A file of the dist-info folder; None if missing or unreadable."""

@@ -13,7 +13,7 @@ from fatwheel.records.verification import Finding
 from fatwheel.wheels.checks.expected import Expected
 from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.formats.metadata import read_headers
-from fatwheel.wheels.formats.wheel_name import WheelName, expanded, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, expand_tags, parse_version
 
 # Fields that installers read: if one is missing or invalid, they reject the wheel.
 _INSTALLERS_READ = {"metadata-version", "name", "version", "requires-dist", "requires-python", "provides-extra"}
@@ -52,7 +52,7 @@ def check_metadata(wheel: InspectedWheel) -> Iterator[Finding]:
             "build it again; do not rename files",
             member,
         )
-    if version and expected_version is not None and version_of(version) != expected_version:
+    if version and expected_version is not None and parse_version(version) != expected_version:
         yield error(
             "metadata-version",
             f"the version in METADATA is '{version}', not '{expected_version}'; pip rejects such a wheel",
@@ -87,7 +87,7 @@ def _check_folder(wheel: InspectedWheel) -> Iterator[Finding]:
         yield error("dist-info", what, "build the wheel with a build backend or fatwheel")
     elif wheel.name:
         name, _, version = found[0].removesuffix(".dist-info").partition("-")
-        if canonicalize_name(name) != wheel.name.distribution or version_of(version) != wheel.name.version:
+        if canonicalize_name(name) != wheel.name.distribution or parse_version(version) != wheel.name.version:
             yield error(
                 "dist-info",
                 f"the folder is '{found[0]}', but the file name has {wheel.name.distribution} {wheel.name.version}",
@@ -129,7 +129,7 @@ def check_wheel_file(wheel: InspectedWheel) -> Iterator[Finding]:
         )
     if wheel.name is None:
         return
-    tags = {tag for line in headers.get_all("Tag", []) for tag in expanded(line.strip())}
+    tags = {tag for line in headers.get_all("Tag", []) for tag in expand_tags(line.strip())}
     named = set(map(str, wheel.name.tags))
     if tags != named:
         here, there = ", ".join(sorted(tags)) or "missing", ", ".join(sorted(named))

@@ -16,8 +16,8 @@ from fatwheel.records.verification import Finding
 from fatwheel.targets import Capability, Target, dotted, parse_target
 from fatwheel.wheels.checks.inspected import InspectedWheel, error, read_text
 from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, VERSION_ASSIGNED
-from fatwheel.wheels.formats.wheel_name import architecture, version_of
-from fatwheel.wheels.reading.code import Code, code_bytes, declared_code
+from fatwheel.wheels.formats.wheel_name import parse_architecture, parse_version
+from fatwheel.wheels.reading.device_code import Code, expand_targets, sum_code_bytes
 
 _HELP = "let fatwheel write fatwheel.json, and build again"
 _TOKEN = re.compile(r"[0-9][0-9a-zA-Z_.+-]*|(?:sm|compute)_?[0-9]+[af]?")
@@ -37,10 +37,10 @@ def check_embedded(wheel: InspectedWheel) -> Iterator[Finding]:
     if name and canonicalize_name(embedded.distribution) != canonicalize_name(name):
         what = f"the distribution is {embedded.distribution}, but in METADATA it is {name}"
         yield error("stamp-version", what, _HELP, member)
-    if wheel.version is not None and version_of(embedded.version) != wheel.version:
+    if wheel.version is not None and parse_version(embedded.version) != wheel.version:
         what = f"the version is {embedded.version}, but in METADATA it is {wheel.version}"
         yield error("stamp-version", what, _HELP, member)
-    tagged = {cpu for cpu in map(architecture, wheel.name.platforms) if cpu} if wheel.name else set()
+    tagged = {cpu for cpu in map(parse_architecture, wheel.name.platforms) if cpu} if wheel.name else set()
     if embedded.arch and tagged and tagged != {embedded.arch}:
         what = f"the CPU architecture is {embedded.arch}, but the tags are for {', '.join(sorted(tagged))}"
         yield error("stamp-arch", what, _HELP, member)
@@ -55,7 +55,7 @@ def _check_targets(wheel: InspectedWheel, embedded: EmbeddedMetadata, member: st
         yield error("stamp-targets", what, _HELP, member)
     if not modules or any(one.fault for one in wheel.contents.values()):
         return
-    found, declared = set(code_bytes(modules)), declared_code(embedded.targets)
+    found, declared = set(sum_code_bytes(modules)), expand_targets(embedded.targets)
     missing: set[Code] = declared - found if embedded.slice is None else set()  # a partial wheel may miss targets
     if wheel.expected.targets is None or set(wheel.expected.targets) != set(embedded.targets):
         for codes, what in (
@@ -98,8 +98,8 @@ def _check_file(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
         return
     text = data.decode("utf-8", "replace")
     expected = Version(wheel.expected.version) if wheel.expected.version else wheel.version
-    bare = version_of(text.strip())
-    found = [bare] if bare is not None else map(version_of, VERSION_ASSIGNED.findall(text))
+    bare = parse_version(text.strip())
+    found = [bare] if bare is not None else map(parse_version, VERSION_ASSIGNED.findall(text))
     versions = [version for version in found if version is not None]
     lists = [set(_TOKEN.findall(listed)) for listed in TARGETS_ASSIGNED.findall(text)]
     help = "have each build write this file"

@@ -99,11 +99,11 @@ class Elf:
     @property
     def glibc(self) -> tuple[int, int] | None:
         """The glibc that it requires, by its symbol versions; None if it requires none."""
-        floors = [floor for _, version in self.versions if (floor := _glibc(version))]
+        floors = [floor for _, version in self.versions if (floor := _parse_glibc(version))]
         return max(floors, default=None)
 
 
-def _glibc(version: str) -> tuple[int, int] | None:
+def _parse_glibc(version: str) -> tuple[int, int] | None:
     if version == "GLIBC_ABI_DT_RELR":  # packed relocations, supported since glibc 2.36
         return (2, 36)
     match = re.fullmatch(r"GLIBC_(\d{1,4})\.(\d{1,4})(\.\d+)*", version)
@@ -122,16 +122,16 @@ def read_elf(source: Source) -> Elf:
         raise Malformed("truncated ELF header")
     machine: int
     machine, phoff, shoff, phentsize, phnum, shentsize, shnum, shstrndx = layout.header.unpack_from(header, 18)
-    sections = _sections(source, layout, shoff, shentsize, (shnum, shstrndx))
-    loads, dynamic = _segments(source, layout, phoff, phentsize, phnum)
+    sections = _read_sections(source, layout, shoff, shentsize, (shnum, shstrndx))
+    loads, dynamic = _read_segments(source, layout, phoff, phentsize, phnum)
     found = _Dynamic(source, layout, loads, dynamic)
     return Elf(
         machine=machine,
         sections=sections,
         soname=next(iter(found.strings(_DT_SONAME)), None),
         needed=found.strings(_DT_NEEDED),
-        rpath=_paths(found.strings(_DT_RPATH)),
-        runpath=_paths(found.strings(_DT_RUNPATH)),
+        rpath=_split_paths(found.strings(_DT_RPATH)),
+        runpath=_split_paths(found.strings(_DT_RUNPATH)),
         versions=found.versions(),
         end=max(
             phoff + phentsize * phnum,
@@ -142,11 +142,11 @@ def read_elf(source: Source) -> Elf:
     )
 
 
-def _paths(lists: tuple[str, ...]) -> tuple[str, ...]:
+def _split_paths(lists: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(path for joined in lists if joined for path in joined.split(":"))  # glibc ignores an empty list
 
 
-def _table(source: Source, what: str, offset: int, size: int) -> bytes:
+def _read_table(source: Source, what: str, offset: int, size: int) -> bytes:
     if size > _TABLE_LIMIT:
         raise Malformed(f"the {what} has an implausible size of {size} bytes")
     try:
@@ -155,7 +155,7 @@ def _table(source: Source, what: str, offset: int, size: int) -> bytes:
         raise Malformed(f"the {what} is outside the file ({error.what})") from None
 
 
-def _sections(
+def _read_sections(
     source: Source, layout: _Layout, offset: int, entry: int, numbers: tuple[int, int]
 ) -> tuple[Section, ...]:
     count, names_at = numbers
@@ -165,15 +165,15 @@ def _sections(
     if entry != row.size:
         raise Malformed(f"expected section headers of {row.size} bytes, found {entry}")
     if count == 0 or names_at == 0xFFFF:  # too large for the header: section 0 has the numbers
-        _, _, _, _, _, first_size, first_link, *_ = row.unpack(_table(source, "section table", offset, row.size))
+        _, _, _, _, _, first_size, first_link, *_ = row.unpack(_read_table(source, "section table", offset, row.size))
         count, names_at = count or first_size, first_link if names_at == 0xFFFF else names_at
-    rows = list(row.iter_unpack(_table(source, "section table", offset, row.size * count)))
+    rows = list(row.iter_unpack(_read_table(source, "section table", offset, row.size * count)))
     if names_at == 0 or not rows:
         names = b""
     elif names_at >= len(rows):
         raise Malformed("invalid index of the section name table")
     else:
-        names = _table(source, "section name table", rows[names_at][4], rows[names_at][5])
+        names = _read_table(source, "section name table", rows[names_at][4], rows[names_at][5])
     sections = []
     for name_at, kind, _, _, start, size, *_ in rows:
         end = names.find(b"\0", name_at)
@@ -187,7 +187,7 @@ def _sections(
 _Segment = tuple[int, int, int]  # address, offset, bytes in the file
 
 
-def _segments(
+def _read_segments(
     source: Source, layout: _Layout, offset: int, entry: int, count: int
 ) -> tuple[list[_Segment], _Segment | None]:
     row = layout.segment
@@ -197,7 +197,7 @@ def _segments(
         raise Malformed(f"expected program headers of {row.size} bytes, found {entry}")
     loads: list[_Segment] = []
     dynamic: _Segment | None = None
-    for kind, *fields in row.iter_unpack(_table(source, "program header table", offset, row.size * count)):
+    for kind, *fields in row.iter_unpack(_read_table(source, "program header table", offset, row.size * count)):
         start, address, _, size = fields[1:5] if layout.wide else fields[:4]
         if kind == _PT_LOAD:
             loads.append((address, start, size))
@@ -215,7 +215,7 @@ class _Dynamic:
         if dynamic:
             row = layout.dynamic
             size = min(dynamic[2], _DYNAMIC_LIMIT) // row.size * row.size
-            for tag, value in row.iter_unpack(_table(source, "dynamic section", dynamic[1], size)):
+            for tag, value in row.iter_unpack(_read_table(source, "dynamic section", dynamic[1], size)):
                 if tag == 0:
                     break
                 self._entries.append((tag, value))
@@ -254,10 +254,10 @@ class _Dynamic:
         found: list[tuple[str, str]] = []
         at = self._offset(address) if address is not None and left else 0
         while at and left:
-            _, count, file, first, following = need.unpack(_table(self._source, "version needs", at, need.size))
+            _, count, file, first, following = need.unpack(_read_table(self._source, "version needs", at, need.size))
             library, aux = self._string(file), at + first
             for _ in range(count):
-                _, _, _, name, step = version.unpack(_table(self._source, "version needs", aux, version.size))
+                _, _, _, name, step = version.unpack(_read_table(self._source, "version needs", aux, version.size))
                 found.append((library, self._string(name)))
                 if len(found) > _VERSIONS_LIMIT:
                     raise Malformed("too many version needs")

@@ -89,7 +89,7 @@ def read_containers(source: Source, offset: int = 0, size: int | None = None) ->
         stop = at + header + length
         if stop > end:
             raise Malformed(f"the fat binary at {at} has a size of {header + length} bytes, but only {end - at} follow")
-        yield Container(at, stop - at, tuple(_entries(near, at + header, stop)))
+        yield Container(at, stop - at, tuple(_read_entries(near, at + header, stop)))
         at = _skip_zeros(near, start, stop, end)
 
 
@@ -133,7 +133,7 @@ class _BufferedSource:
         self._data, self._start = self.source.read(at, size), at
 
 
-def _entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
+def _read_entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
     while at < end:
         if end - at < _ENTRY.size:
             raise Malformed(f"{end - at} bytes at {at} are too few for an entry of a fat binary")
@@ -146,20 +146,20 @@ def _entries(near: _BufferedSource, at: int, end: int) -> Iterator[Entry]:
             )
         if compressed > payload:
             raise Malformed(f"the entry at {at} has {compressed} compressed bytes in a payload of {payload}")
-        target = _target(architecture, flags & (_A | _F))
+        target = _parse_target(architecture, flags & (_A | _F))
         if target is None:
             raise Malformed(
                 f"the entry at {at} has an unknown target: architecture {architecture} with flags {flags:#x}"
             )
         code = _KINDS.get(kind, "other")
-        compression = _compression(flags) if compressed else "none"
+        compression = _parse_compression(flags) if compressed else "none"
         raw = uncompressed if compressed else payload
         yield Entry(at, header, code, target, flags, compression, payload, raw)
         at += header + payload
 
 
 @cache
-def _target(architecture: int, suffixes: int) -> Target | None:
+def _parse_target(architecture: int, suffixes: int) -> Target | None:
     """The target with these numbers; None if invalid."""
     if suffixes == _A | _F or not 10 <= architecture <= 999:
         return None
@@ -167,7 +167,7 @@ def _target(architecture: int, suffixes: int) -> Target | None:
     return Target(architecture // 10, architecture % 10, suffix)
 
 
-def _compression(flags: int) -> Compression:
+def _parse_compression(flags: int) -> Compression:
     return "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown"
 
 

@@ -12,7 +12,7 @@ from packaging.metadata import InvalidMetadata, Metadata
 
 from fatwheel import __version__
 from fatwheel.errors import UsageError
-from fatwheel.wheels.formats.wheel_name import WheelName, expanded
+from fatwheel.wheels.formats.wheel_name import WheelName, expand_tags
 
 VERSION = "2.4"  # of core metadata: the first with License-Expression and License-File
 GENERATOR = f"fatwheel {__version__}"
@@ -98,7 +98,7 @@ def write_wheel_file(name: WheelName) -> bytes:
         "Wheel-Version: 1.0",
         f"Generator: {GENERATOR}",
         f"Root-Is-Purelib: {'true' if name.is_pure else 'false'}",
-        *(f"Tag: {tag}" for tag in expanded(name.tag_text)),
+        *(f"Tag: {tag}" for tag in expand_tags(name.tag_text)),
         *([f"Build: {name.build[0]}{name.build[1]}"] if name.build else []),
     ]
     return ("\n".join(lines) + "\n").encode()
@@ -151,4 +151,4 @@ def _value(lines: bytes) -> bytes:
 def set_tags(data: bytes, name: WheelName) -> bytes:
     """WHEEL with the tags of this file name."""
     pure = "true" if name.is_pure else "false"
-    return edit_headers(data, {"Root-Is-Purelib": [pure], "Tag": expanded(name.tag_text)})
+    return edit_headers(data, {"Root-Is-Purelib": [pure], "Tag": expand_tags(name.tag_text)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fatwheel.wheels.formats.wheel_name import version_of
+from fatwheel.wheels.formats.wheel_name import parse_version
 
 # An assignment as Python, JSON, YAML or TOML write it: a key, then one string or a list of strings.
 # A version with another word before it (cuda_version, Metadata-Version) belongs to something else.
@@ -19,10 +19,10 @@ TARGETS_ASSIGNED = re.compile(
 def set_version(text: str, version: str) -> str:
     """Replace each version that a text assigns; a text that is nothing but a version is replaced as a whole."""
     bare = text.strip()
-    if version_of(bare) is not None:
+    if parse_version(bare) is not None:
         return text.replace(bare, version)
     return VERSION_ASSIGNED.sub(
-        lambda match: match[0] if version_of(match[1]) is None else replace_group(match, version), text
+        lambda match: match[0] if parse_version(match[1]) is None else replace_group(match, version), text
     )
 
 

@@ -47,15 +47,15 @@ class WheelName:
             raise UsageError(f"invalid wheel tags '{tags}'", help="write it like cp39-abi3-manylinux_2_28_x86_64")
         if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", distribution):
             raise UsageError(f"invalid distribution name '{distribution}'", help="use letters, digits, '-', '_', '.'")
-        normal = version_of(version)
+        normal = parse_version(version)
         if normal is None:
             raise UsageError(f"invalid version '{version}'", help="write it like 0.6.13+cu130.sm12x")
-        return cls.parse(f"{escaped(distribution)}-{normal}-{tags}.whl")
+        return cls.parse(f"{escape_name(distribution)}-{normal}-{tags}.whl")
 
     @property
     def stem(self) -> str:
         """``flashinfer_jit_cache-0.6.13+cu130.sm12x``: the start of the names of the dist-info and .data folders."""
-        return f"{escaped(self.distribution)}-{self.version}"
+        return f"{escape_name(self.distribution)}-{self.version}"
 
     @property
     def dist_info(self) -> str:
@@ -78,7 +78,7 @@ class WheelName:
         return "any" in self.platforms
 
 
-def version_of(text: str) -> Version | None:
+def parse_version(text: str) -> Version | None:
     """Parse a version; None if it is invalid, or has a number of more than 4300 digits, Python's limit."""
     try:
         return Version(text)
@@ -86,17 +86,17 @@ def version_of(text: str) -> Version | None:
         return None
 
 
-def escaped(distribution: str) -> str:
+def escape_name(distribution: str) -> str:
     """A distribution name as in file and folder names: ``flashinfer_jit_cache``."""
     return canonicalize_name(distribution).replace("-", "_")
 
 
-def expanded(tags: str) -> tuple[str, ...]:
+def expand_tags(tags: str) -> tuple[str, ...]:
     """The single tags of a set such as ``py2.py3-none-any``, sorted, as in WHEEL."""
     return tuple(sorted(map(str, parse_tag(tags))))
 
 
-def glibc_floor(platform: str) -> tuple[int, int] | None:
+def parse_glibc_floor(platform: str) -> tuple[int, int] | None:
     """The oldest glibc that a manylinux platform tag allows; None for other platforms."""
     match = re.fullmatch(r"manylinux_(\d+)_(\d+)_\w+", platform)
     if match:
@@ -104,7 +104,7 @@ def glibc_floor(platform: str) -> tuple[int, int] | None:
     return _LEGACY.get(platform.split("_", maxsplit=1)[0])
 
 
-def architecture(platform: str) -> str | None:
+def parse_architecture(platform: str) -> str | None:
     """The CPU architecture of a Linux platform tag (``x86_64``); None for other platforms."""
     match = re.fullmatch(
         r"(?:linux|manylinux1|manylinux2010|manylinux2014|(?:manylinux|musllinux)_\d+_\d+)_(\w+)", platform

@@ -29,7 +29,7 @@ class ZipDate:
     time: int
 
 
-def member_date(environment: Mapping[str, str] = os.environ) -> ZipDate:
+def get_member_date(environment: Mapping[str, str] = os.environ) -> ZipDate:
     """The date of every member: ``SOURCE_DATE_EPOCH`` (seconds), else 1980-01-01. Raises `UsageError` if invalid."""
     text = environment.get("SOURCE_DATE_EPOCH") or str(_EPOCH)
     if not re.fullmatch(r"\s*[0-9]{1,99}\s*", text):
@@ -59,7 +59,7 @@ class DirectoryEntry:
     def _flags(self) -> int:
         return 0 if self.name.isascii() else 0x800
 
-    def local_header(self, date: ZipDate) -> bytes:
+    def encode_local_header(self, date: ZipDate) -> bytes:
         """The header before its data."""
         name = self.name.encode()
         extra = struct.pack("<HHQQ", 1, 16, self.size, self.stored) if self.is_large else b""
@@ -83,7 +83,7 @@ class DirectoryEntry:
             + extra
         )
 
-    def directory_header(self, date: ZipDate) -> bytes:
+    def encode_directory_header(self, date: ZipDate) -> bytes:
         """Its entry in the archive's directory."""
         name = self.name.encode()
         wide: list[int] = [self.size, self.stored] if self.is_large else []
@@ -118,9 +118,9 @@ class DirectoryEntry:
         )
 
 
-def directory(entries: Sequence[DirectoryEntry], offset: int, date: ZipDate) -> bytes:
+def encode_directory(entries: Sequence[DirectoryEntry], offset: int, date: ZipDate) -> bytes:
     """The end of an archive: the directory of ``entries``, to be written at ``offset``."""
-    headers = b"".join(entry.directory_header(date) for entry in entries)
+    headers = b"".join(entry.encode_directory_header(date) for entry in entries)
     count, size = len(entries), len(headers)
     wide = b""
     if count >= 0xFFFF or size >= _FULL or offset >= _FULL:

@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 
 from fatwheel.errors import UsageError, VerificationError
 
-BLOCK = 1 << 20  # bytes read at a time by `blocks`
+BLOCK = 1 << 20  # bytes read at a time by `read_blocks`
 
 
 class Malformed(VerificationError):
@@ -124,7 +124,7 @@ class RangeSource:
         return self._source.read(self._start + offset, length)
 
 
-def blocks(source: Source, offset: int = 0, end: int | None = None) -> Iterator[bytes | memoryview]:
+def read_blocks(source: Source, offset: int = 0, end: int | None = None) -> Iterator[bytes | memoryview]:
     """The bytes from ``offset`` to ``end`` (default: the end of the source), at most `BLOCK` at a time."""
     end = source.size if end is None else end
     for start in range(offset, end, BLOCK):

@@ -28,7 +28,7 @@ PIECE = 4 << 20
 _WINDOW = 32 << 10  # bytes; the deflate window
 
 
-def tool() -> str:
+def describe_tool() -> str:
     """The library that compresses members in memory, with its version: ``libdeflate (deflate 0.9.0)``."""
     return (
         f"zlib {zlib.ZLIB_RUNTIME_VERSION}" if libdeflate is None else f"libdeflate (deflate {libdeflate.__version__})"
@@ -94,7 +94,7 @@ def checksum(data: Buffer, start: int = 0) -> int:
     return zlib.crc32(data, start) if libdeflate is None else libdeflate.crc32(data, start)
 
 
-def workers() -> int:
+def count_workers() -> int:
     """Number of threads to start: one per core that this process may use, at most 8."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(8, cores)
@@ -111,7 +111,7 @@ def compress_pieces(pieces: Iterable[Buffer], level: int) -> Iterator[bytes]:
         packer = zlib.compressobj(min(level, 9), zlib.DEFLATED, -zlib.MAX_WBITS, zdict=dictionary)
         return packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
 
-    count = workers()
+    count = count_workers()
     with ThreadPoolExecutor(count) as pool:
         running: deque[Future[bytes]] = deque()
         dictionary: Buffer = b""

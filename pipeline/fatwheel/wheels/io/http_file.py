@@ -41,7 +41,7 @@ class _State:
         return self.size != other.size or any(here != there for here, there in pairs if here and there)
 
 
-def name_at(url: str) -> str:
+def parse_file_name(url: str) -> str:
     """The last part of a URL's path, decoded: ``demo-1.0+cu130-py3-none-any.whl``. Raises `UsageError`."""
     name = unquote(parse_url(url).path.rpartition("/")[2])
     if not name or not name.isprintable():
@@ -56,14 +56,14 @@ class RemoteFile:
     """
 
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.name = name_at(url)
+        self.name = parse_file_name(url)
         self._requests = Requests(url, sleep)
         try:
-            self._state, tail = self._open()
+            self._parse_state, tail = self._open()
         except BaseException:
             self._requests.close()
             raise
-        self._cache = BlockCache(self._state.size, self._fetch, tail)
+        self._cache = BlockCache(self._parse_state.size, self._fetch, tail)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +75,7 @@ class RemoteFile:
 
     @property
     def size(self) -> int:
-        return self._state.size
+        return self._parse_state.size
 
     @property
     def fetched(self) -> int:
@@ -93,28 +93,28 @@ class RemoteFile:
     def _open(self) -> tuple[_State, bytes]:
         """The state of the file, and its last bytes unless the server does not support suffix ranges."""
         for span in (f"bytes=-{TAIL}", f"bytes=0-{BLOCK - 1}"):
-            found = self._requests.retry(partial(self._first, span))
+            found = self._requests.retry(partial(self._read_end, span))
             if found:
                 return found
         raise self._requests.failure("the server does not support range requests")
 
-    def _first(self, span: str) -> tuple[_State, bytes] | None:
+    def _read_end(self, span: str) -> tuple[_State, bytes] | None:
         data = BytesIO()
         with self._requests.get(span) as response:
             length = response.headers.get("content-length", "")
             if response.status_code == 206:
-                start, end, size = self._span(response)
+                start, end, size = self._parse_content_range(response)
             elif response.status_code == 200 and length.isdecimal() and int(length) <= TAIL:
                 start, end, size = 0, int(length), int(length)  # small enough to read whole
             elif response.status_code == 416 and response.headers.get("content-range") == "bytes */0":
-                return _state(response, 0), b""
+                return _parse_state(response, 0), b""
             else:
                 return None
             if end == size and end - start <= TAIL:
                 self._requests.take(response, end - start, data)
             elif start:
                 raise self._requests.failure(f"the server sent bytes {start} to {end - 1} of {size}, not the last")
-            return _state(response, size), data.getvalue()
+            return _parse_state(response, size), data.getvalue()
 
     def _fetch(self, offset: int, length: int, into: BinaryIO) -> None:
         """Fetch bytes; after an interruption, continue where it stopped."""
@@ -123,33 +123,33 @@ class RemoteFile:
         def rest() -> None:
             done = into.tell() - start
             if done < length:
-                self._range(offset + done, offset + length, into)
+                self._fetch_range(offset + done, offset + length, into)
 
         self._requests.retry(rest, into.tell)
 
-    def _range(self, offset: int, end: int, into: BinaryIO) -> None:
-        with self._requests.get(f"bytes={offset}-{end - 1}", self._state.condition) as response:
+    def _fetch_range(self, offset: int, end: int, into: BinaryIO) -> None:
+        with self._requests.get(f"bytes={offset}-{end - 1}", self._parse_state.condition) as response:
             if response.status_code == 206:
-                span = self._span(response)
-                if self._state.differs(_state(response, span[2])):
-                    raise self._changed()
+                span = self._parse_content_range(response)
+                if self._parse_state.differs(_parse_state(response, span[2])):
+                    raise self._change_failure()
                 if span[:2] != (offset, end):
                     sent = f"the server sent {span[0]} to {span[1] - 1}"
                     raise self._requests.failure(f"expected bytes {offset} to {end - 1}, but {sent}")
                 self._requests.take(response, end - offset, into)
                 return
             length = response.headers.get("content-length", "")
-            now = _state(response, int(length) if length.isdecimal() else self.size)
-            if response.status_code == 416 or (response.status_code == 200 and self._state.differs(now)):
-                raise self._changed()
+            now = _parse_state(response, int(length) if length.isdecimal() else self.size)
+            if response.status_code == 416 or (response.status_code == 200 and self._parse_state.differs(now)):
+                raise self._change_failure()
             raise self._requests.failure(
                 f"the server stopped supporting range requests (status {response.status_code})"
             )
 
-    def _changed(self) -> RemoteFailure:
+    def _change_failure(self) -> RemoteFailure:
         return self._requests.failure("the file changed while it was read", "try again")
 
-    def _span(self, response: httpx.Response) -> tuple[int, int, int]:
+    def _parse_content_range(self, response: httpx.Response) -> tuple[int, int, int]:
         """First byte, end and size of the whole file, from a 206 response."""
         header = response.headers.get("content-range", "")
         match = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", header.strip(), re.ASCII | re.IGNORECASE)
@@ -161,5 +161,5 @@ class RemoteFile:
         return start, end, size
 
 
-def _state(response: httpx.Response, size: int) -> _State:
+def _parse_state(response: httpx.Response, size: int) -> _State:
     return _State(size, response.headers.get("etag", ""), response.headers.get("last-modified", ""))

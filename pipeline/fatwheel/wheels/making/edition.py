@@ -15,13 +15,13 @@ from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL
 from fatwheel.wheels.making import sbom
 from fatwheel.wheels.making.renaming import Renaming
-from fatwheel.wheels.making.writer import LARGE, Copied, Item, of_bytes, of_member, write_wheel
+from fatwheel.wheels.making.writer import LARGE, Copied, Item, item_from_bytes, item_from_member, write_wheel
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import Contents
 from fatwheel.wheels.reading.read_embedded import read_embedded
 
 
-def dist_info_texts(
+def write_dist_info(
     name: WheelName,
     distribution: str,
     fields: Fields,
@@ -109,14 +109,14 @@ class Edition:
         Unchanged members keep their compressed bytes, for which ``kept`` must have their digests. With ``recompress``
         they are compressed again instead, and must match their digests in the RECORD of ``archive``.
         """
-        recorded = self._recorded() if recompress else {}
-        items = [self._item(one, recompress, recorded) for one in self.kept.values()]
-        items += [of_bytes(self.renaming.moved(n), data) for n, data in self.texts.items() if n not in self.kept]
+        recorded = self._read_recorded_digests() if recompress else {}
+        items = [self._make_item(one, recompress, recorded) for one in self.kept.values()]
+        items += [item_from_bytes(self.renaming.apply(n), data) for n, data in self.texts.items() if n not in self.kept]
         folder = self.renaming.after
         late = None
         if self.with_bill:
-            modules = {self.renaming.moved(n): one for n, one in self.kept.items() if one.is_module}
-            late = sbom.bill_item(self.name, folder, self.read(self.own("METADATA")), modules, self.embedded)
+            modules = {self.renaming.apply(n): one for n, one in self.kept.items() if one.is_module}
+            late = sbom.make_bill_item(self.name, folder, self.read(self.own("METADATA")), modules, self.embedded)
         return write_wheel(path, items, dist_info=folder, level=level, large=large, late=late)
 
     def _set_metadata(self, before: WheelName) -> None:
@@ -136,18 +136,18 @@ class Edition:
         if self.embedded is not None and replaced:
             self.texts[self.own(EMBEDDED)] = self.embedded.to_json().encode()
 
-    def _recorded(self) -> dict[str, str]:
+    def _read_recorded_digests(self) -> dict[str, str]:
         """SHA-256 digests in RECORD, by member name; digests of other kinds are not compared."""
         lines = read_record(self.read(self.own("RECORD")))
         return {line.name: line.digest.rstrip("=") for line in lines if line.digest.startswith("sha256=")}
 
-    def _item(self, one: Contents, recompress: bool, recorded: Mapping[str, str]) -> Item | Copied:
+    def _make_item(self, one: Contents, recompress: bool, recorded: Mapping[str, str]) -> Item | Copied:
         member = one.member
-        name, executable = self.renaming.moved(member.name), bool(member.mode & 0o100)
+        name, executable = self.renaming.apply(member.name), bool(member.mode & 0o100)
         if member.name in self.texts:
-            return replace(of_bytes(name, self.texts[member.name]), executable=executable)
+            return replace(item_from_bytes(name, self.texts[member.name]), executable=executable)
         if member.name in self.libraries:
             return replace(self.libraries[member.name], name=name, executable=executable)
         if recompress:
-            return of_member(self.archive, member, name, recorded.get(member.name, ""))
+            return item_from_member(self.archive, member, name, recorded.get(member.name, ""))
         return Copied(self.archive, member, one.sha256, name)

@@ -14,8 +14,8 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.wheels.formats.metadata import Fields
 from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL
-from fatwheel.wheels.making.edition import Edition, dist_info_texts
-from fatwheel.wheels.making.writer import of_bytes, of_file, write_wheel
+from fatwheel.wheels.making.edition import Edition, write_dist_info
+from fatwheel.wheels.making.writer import item_from_bytes, item_from_file, write_wheel
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import examine
 
@@ -44,13 +44,13 @@ def pack(
     name = WheelName.of(distribution, version, tags)
     if embedded:
         _check_embedded(embedded, name)
-    items = [of_file(member, path) for member, path in _find_files(tree)]
+    items = [item_from_file(member, path) for member, path in _find_files(tree)]
     if not items and not empty:
         raise UsageError("nothing to pack", where=str(tree), help="have the build command fill this folder")
     files = _check_licenses(licenses)
-    items += [of_file(f"{name.dist_info}/licenses/{file}", path) for file, path in files.items()]
-    texts = dist_info_texts(name, distribution, metadata or {}, embedded=embedded, licenses=tuple(files))
-    items += [of_bytes(member, data) for member, data in texts.items()]
+    items += [item_from_file(f"{name.dist_info}/licenses/{file}", path) for file, path in files.items()]
+    texts = write_dist_info(name, distribution, metadata or {}, embedded=embedded, licenses=tuple(files))
+    items += [item_from_bytes(member, data) for member, data in texts.items()]
     return write_wheel(out_dir / name.text, items, dist_info=name.dist_info, level=level)
 
 

@@ -17,14 +17,14 @@ from fatwheel.wheels.formats.record import Line, encode_digest, write_record
 from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.formats.zipformat import STORED, DirectoryEntry, ZipDate
 from fatwheel.wheels.io import compression
-from fatwheel.wheels.making.edition import dist_info_texts
+from fatwheel.wheels.making.edition import write_dist_info
 
 _FILLERS = range(8)  # bytes added to METADATA where no number of zeros gives the size, as its digits skip a value
 _STRIDE = 64 << 20  # bytes between the SHA-256 states that are cached
 _POLYNOMIAL = 0xEDB88320  # of CRC-32, lowest power first
 
 
-def placeholder(
+def write_placeholder(
     out_dir: Path,
     wheel_name: str,
     *,
@@ -41,7 +41,7 @@ def placeholder(
     """
     name = WheelName.parse(wheel_name)
     embedded = embedded.model_copy(update={"placeholder": True})
-    date = zipformat.member_date()
+    date = zipformat.get_member_date()
     folder = import_name or name.dist_info
     package = {f"{import_name}/__init__.py": f'__version__ = "{name.version}"\n'.encode()} if import_name else {}
     least = 0
@@ -50,7 +50,7 @@ def placeholder(
             **(metadata or {}),
             "Description": "A placeholder wheel without code.\n" + "\n" * filler,
         }
-        texts = package | dist_info_texts(name, embedded.distribution, described, embedded=embedded)
+        texts = package | write_dist_info(name, embedded.distribution, described, embedded=embedded)
         layout = _Layout(f"{folder}/placeholder.bin", texts, f"{name.dist_info}/RECORD", date)
         zeros, least = layout.zeros(size), least or layout.total(0)
         if zeros is not None:
@@ -77,7 +77,7 @@ class _Layout:
 
     def tail(self, entry: DirectoryEntry, digest: str) -> bytes:
         """Everything after the zeros."""
-        offset = len(entry.local_header(self.date)) + entry.size
+        offset = len(entry.encode_local_header(self.date)) + entry.size
         entries, lines = [entry], [Line(entry.name, digest, str(entry.size))]
         parts: list[bytes] = []
 
@@ -87,19 +87,19 @@ class _Layout:
                 name, len(data), len(data), compression.checksum(data), STORED, executable=False, offset=offset
             )
             entries.append(one)
-            parts.extend((one.local_header(self.date), data))
+            parts.extend((one.encode_local_header(self.date), data))
             offset += len(parts[-2]) + len(data)
 
         for name, data in self.texts.items():
             lines.append(Line(name, encode_digest(hashlib.sha256(data).digest()), str(len(data))))
             add(name, data)
         add(self.record, write_record([*lines, Line(self.record, "", "")]))
-        return b"".join(parts) + zipformat.directory(entries, offset, self.date)
+        return b"".join(parts) + zipformat.encode_directory(entries, offset, self.date)
 
     def total(self, zeros: int) -> int:
         """Size of the wheel in bytes."""
         entry = self.padding_entry(zeros)
-        return len(entry.local_header(self.date)) + zeros + len(self.tail(entry, encode_digest(bytes(32))))
+        return len(entry.encode_local_header(self.date)) + zeros + len(self.tail(entry, encode_digest(bytes(32))))
 
     def zeros(self, size: int) -> int | None:
         """Number of zeros for a wheel of ``size`` bytes; None if there is none."""
@@ -117,7 +117,7 @@ class _Layout:
 def _write(path: Path, layout: _Layout, zeros: int) -> Path:
     entry = layout.padding_entry(zeros, crc_of_zeros(zeros))
     with atomic_file(path) as file:
-        file.write(entry.local_header(layout.date))
+        file.write(entry.encode_local_header(layout.date))
         file.seek(zeros, os.SEEK_CUR)
         file.write(layout.tail(entry, encode_digest(sha256_of_zeros(zeros))))
     return path

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from fatwheel.errors import UsageError
-from fatwheel.wheels.formats.wheel_name import WheelName, version_of
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_version
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Renaming:
             return cls(folder, folder, f"{folder.removesuffix('.dist-info')}.data")
         return cls(folder, after.dist_info, f"{after.stem}.data")
 
-    def moved(self, name: str) -> str:
+    def apply(self, name: str) -> str:
         """A member's name in the new wheel."""
         top, slash, rest = name.partition("/")
         if not slash or self.before == self.after:
@@ -42,7 +42,7 @@ class Renaming:
 def _parse_folder(folder: str) -> tuple[str, Version | None]:
     """Distribution and version in the name of a dist-info or .data folder."""
     distribution, _, version = folder.rpartition(".")[0].partition("-")
-    return canonicalize_name(distribution), version_of(version)
+    return canonicalize_name(distribution), parse_version(version)
 
 
 def with_version(name: WheelName, version: str | None, label: str | None) -> WheelName:
@@ -51,12 +51,12 @@ def with_version(name: WheelName, version: str | None, label: str | None) -> Whe
     Raises `UsageError` for an invalid version, or for a version with a label beside ``label``.
     """
     text = str(name.version) if version is None else version
-    given = version_of(text)
+    given = parse_version(text)
     if given is not None and label is not None:
         if version is not None and given.local:
             raise UsageError(f"'{version}' has a label, and --label gives another one", help="give only one label")
         text = f"{given.public}+{label}" if label else given.public
-        given = version_of(text)
+        given = parse_version(text)
     if given is None:
         raise UsageError(f"invalid version '{text}'", help="write it like 0.6.13+cu130.sm12x")
     parts = name.text.split("-")

@@ -25,10 +25,10 @@ from fatwheel.wheels.making.edition import Edition
 from fatwheel.wheels.making.intact import inspect_archive, require_intact
 from fatwheel.wheels.making.renaming import with_platform, with_version
 from fatwheel.wheels.making.stripping import Stripped, find_strip, has_debug_info, strip_debug
-from fatwheel.wheels.making.writer import LARGE, of_file
+from fatwheel.wheels.making.writer import LARGE, item_from_file
 from fatwheel.wheels.reading.archive import Archive
-from fatwheel.wheels.reading.code import code_bytes, declared_code
 from fatwheel.wheels.reading.contents import Contents, examine
+from fatwheel.wheels.reading.device_code import expand_targets, sum_code_bytes
 
 _TEXT = 64 << 10  # bytes; files that repeat the version as text are smaller
 _NOT_TEXT = (".so", ".a", ".o", ".cubin", ".fatbin", ".pyc")
@@ -83,7 +83,7 @@ def repack(
         if excluded:
             _check_targets(edition, excluded)
         stripped = _strip(edition, Path(temporary)) if wanted.strip_debug else {}
-        edition.libraries = {member: of_file(member, one.path) for member, one in stripped.items()}
+        edition.libraries = {member: item_from_file(member, one.path) for member, one in stripped.items()}
         _rewrite_stamps(edition, wanted.stamps)
         path = edition.write(
             out_dir / name.text,
@@ -93,7 +93,7 @@ def repack(
         )
         return RepackRecord(
             wheel=name.text, bytes=path.stat().st_size, sha256=file_digest(path), from_wheel=wheel.name,
-            from_bytes=archive.source.size, level=level, tool=compression.tool(), excluded=excluded,
+            from_bytes=archive.source.size, level=level, tool=compression.describe_tool(), excluded=excluded,
             stripped=[StrippedLibrary(name=n, before=s.before, after=s.size) for n, s in sorted(stripped.items())],
             rewritten=sorted(edition.texts), says_old=_find_old_version(edition),
             sbom=f"{edition.renaming.after}/{sbom.FILE}" if edition.with_bill else None,
@@ -149,7 +149,7 @@ def _check_targets(edition: Edition, excluded: list[str]) -> None:
     embedded = edition.embedded
     if embedded is None or embedded.slice is not None or embedded.placeholder:
         return
-    lost = declared_code(embedded.targets) - set(code_bytes(edition.kept.values()))
+    lost = expand_targets(embedded.targets) - set(sum_code_bytes(edition.kept.values()))
     if lost:
         missing = ", ".join(f"{kind} for {target}" for target, kind in sorted(lost))
         raise UsageError(
@@ -165,7 +165,7 @@ def _strip(edition: Edition, folder: Path) -> dict[str, Stripped]:
         (one, one.elf.architecture) for one in edition.kept.values() if one.elf and has_debug_info(one)
     ]
     programs = {architecture: find_strip(architecture) for _, architecture in libraries}
-    with ThreadPoolExecutor(compression.workers()) as pool:
+    with ThreadPoolExecutor(compression.count_workers()) as pool:
         jobs = {
             one.member.name: pool.submit(strip_debug, edition.archive, one, folder, programs[architecture])
             for one, architecture in libraries
@@ -208,7 +208,9 @@ def _find_old_version(edition: Edition) -> list[str]:
         return []
     old = re.compile(rf"(?<![\w.+]){re.escape(str(before.version))}(?![\w+]|\.\d)".encode())
     metadata = edition.own("METADATA")
-    found = [metadata] if any(old.search(text) for text in _own_requirements(edition.read(metadata), before)) else []
+    found = (
+        [metadata] if any(old.search(text) for text in _find_own_requirements(edition.read(metadata), before)) else []
+    )
     for name, one in edition.kept.items():
         in_package = not name.startswith(edition.own("")) and not name.endswith(_NOT_TEXT)
         may_name_it = in_package or name.startswith(edition.own("sboms/"))
@@ -217,7 +219,7 @@ def _find_old_version(edition: Edition) -> list[str]:
     return sorted(found)
 
 
-def _own_requirements(metadata: bytes, name: WheelName) -> list[bytes]:
+def _find_own_requirements(metadata: bytes, name: WheelName) -> list[bytes]:
     """Requirements of a wheel on its own distribution, such as ``demo[cuda]==1.0`` of an extra."""
     found = []
     for text in map(str, read_headers(metadata).get_all("Requires-Dist", [])):

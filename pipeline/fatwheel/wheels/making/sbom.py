@@ -22,7 +22,7 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.targets import dotted
 from fatwheel.wheels.formats.metadata import read_headers
 from fatwheel.wheels.formats.wheel_name import WheelName
-from fatwheel.wheels.making.writer import Late, of_bytes
+from fatwheel.wheels.making.writer import Late, item_from_bytes
 from fatwheel.wheels.reading.contents import Contents
 from fatwheel.wheels.reading.inventory import sum_code
 
@@ -35,14 +35,16 @@ _HASHED = re.compile(r"-[0-9a-f]{8}(?=\.so)")  # what auditwheel adds to their n
 _Component = dict[str, Any]
 
 
-def bill_item(
+def make_bill_item(
     name: WheelName, folder: str, metadata: bytes, modules: Mapping[str, Contents], embedded: EmbeddedMetadata | None
 ) -> Late:
     """The bill as a member of the dist-info ``folder``, made once the digests of all other members are known."""
-    return lambda digests: of_bytes(f"{folder}/{FILE}", bill(name, read_headers(metadata), modules, digests, embedded))
+    return lambda digests: item_from_bytes(
+        f"{folder}/{FILE}", make_bill(name, read_headers(metadata), modules, digests, embedded)
+    )
 
 
-def bill(
+def make_bill(
     name: WheelName,
     metadata: Message,
     modules: Mapping[str, Contents],
@@ -50,12 +52,12 @@ def bill(
     embedded: EmbeddedMetadata | None,
 ) -> bytes:
     """The bill as JSON. ``modules`` and ``digests`` (SHA-256) are by the member names of this wheel."""
-    root = _root(name, metadata, embedded)
-    parts = [_module(member, modules[member], digests[member]) for member in sorted(modules)]
-    parts += [_requirement(text) for text in sorted(set(map(str, metadata.get_all("Requires-Dist", []))))]
-    parts += [_system_library(soname) for soname in _find_needed_elsewhere(list(modules.values()))]
+    root = _make_root(name, metadata, embedded)
+    parts = [_make_module(member, modules[member], digests[member]) for member in sorted(modules)]
+    parts += [_make_requirement(text) for text in sorted(set(map(str, metadata.get_all("Requires-Dist", []))))]
+    parts += [_make_system_library(soname) for soname in _find_needed_elsewhere(list(modules.values()))]
     if embedded is not None and embedded.toolkit:
-        parts.append(_toolkit(embedded.toolkit))
+        parts.append(_make_toolkit(embedded.toolkit))
     body = {"root": root, "parts": parts}
     identity = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
     document = {
@@ -77,7 +79,7 @@ def bill(
     return (json.dumps(document, indent=2) + "\n").encode()
 
 
-def _root(name: WheelName, metadata: Message, embedded: EmbeddedMetadata | None) -> _Component:
+def _make_root(name: WheelName, metadata: Message, embedded: EmbeddedMetadata | None) -> _Component:
     purl = f"pkg:pypi/{name.distribution}@{quote(str(name.version), safe='')}?file_name={quote(name.text, safe='')}"
     part: _Component = {
         "type": "library",
@@ -95,11 +97,11 @@ def _root(name: WheelName, metadata: Message, embedded: EmbeddedMetadata | None)
             "cuda": embedded.cuda, "arch": embedded.arch, "family": embedded.family,
             "targets": dotted(embedded.targets), "covers": dotted(embedded.covers), "commit": embedded.commit,
         }  # fmt: skip
-        part["properties"] = _properties({key: value for key, value in values.items() if value})
+        part["properties"] = _make_properties({key: value for key, value in values.items() if value})
     return part
 
 
-def _module(member: str, one: Contents, sha256: bytes) -> _Component:
+def _make_module(member: str, one: Contents, sha256: bytes) -> _Component:
     """A library in the wheel: a third party's if a repair tool bundled it, else the project's own."""
     vendored = bool(_VENDORED.search(member))
     file = member.rpartition("/")[2]
@@ -108,7 +110,7 @@ def _module(member: str, one: Contents, sha256: bytes) -> _Component:
         "bom-ref": f"file:{member}",
         "name": _HASHED.sub("", file) if vendored else member,
         "hashes": [{"alg": "SHA-256", "content": sha256.hex()}],
-        "properties": _properties(
+        "properties": _make_properties(
             {"member": member}
             | {
                 f"{target}:{kind}:bytes": str(code.stored)
@@ -120,7 +122,7 @@ def _module(member: str, one: Contents, sha256: bytes) -> _Component:
     }
 
 
-def _requirement(text: str) -> _Component:
+def _make_requirement(text: str) -> _Component:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
@@ -135,7 +137,7 @@ def _requirement(text: str) -> _Component:
         purl += f"@{quote(exact[0], safe='')}"
     if requirement.marker and "extra" in str(requirement.marker):
         part["scope"] = "optional"
-    return part | {"purl": purl, "properties": _properties({"requirement": text})}
+    return part | {"purl": purl, "properties": _make_properties({"requirement": text})}
 
 
 def _find_needed_elsewhere(modules: Sequence[Contents]) -> list[str]:
@@ -146,19 +148,19 @@ def _find_needed_elsewhere(modules: Sequence[Contents]) -> list[str]:
     return sorted({soname for one in modules if one.elf for soname in one.elf.needed} - here)
 
 
-def _system_library(soname: str) -> _Component:
+def _make_system_library(soname: str) -> _Component:
     return {
         "type": "library", "bom-ref": f"soname:{soname}", "name": soname,
-        "properties": _properties({"found": "outside the wheel, by the loader"}),
+        "properties": _make_properties({"found": "outside the wheel, by the loader"}),
     }  # fmt: skip
 
 
-def _toolkit(release: str) -> _Component:
+def _make_toolkit(release: str) -> _Component:
     return {
         "type": "framework", "bom-ref": f"cuda-toolkit:{release}", "name": "cuda-toolkit", "version": release,
-        "supplier": {"name": "NVIDIA"}, "properties": _properties({"found": "compiled with it"}),
+        "supplier": {"name": "NVIDIA"}, "properties": _make_properties({"found": "compiled with it"}),
     }  # fmt: skip
 
 
-def _properties(values: Mapping[str, str]) -> list[dict[str, str]]:
+def _make_properties(values: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"name": f"fatwheel:{key}", "value": value} for key, value in values.items()]

@@ -17,7 +17,7 @@ from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.shim_requirements import Provider, behind, requirements
 from fatwheel.wheels.formats.metadata import Fields, read_headers
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 from fatwheel.wheels.making.pack import pack
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.read_embedded import read_embedded
@@ -49,9 +49,9 @@ def write_shim(
     embedded = None
     if len(found) == len(seen):
         embedded = EmbeddedMetadata(
-            distribution=name, version=version, cuda=_common(one.cuda for one in found), arch=None, family=None,
-            toolkit=_common(one.toolkit for one in found), targets=[], covers=[],
-            commit=_common(one.commit for one in found),
+            distribution=name, version=version, cuda=_find_common_value(one.cuda for one in found), arch=None,
+            family=None, toolkit=_find_common_value(one.toolkit for one in found), targets=[], covers=[],
+            commit=_find_common_value(one.commit for one in found),
         )  # fmt: skip
     metadata = _find_common_fields([one.metadata for one in seen]) | {
         "Summary": summary,
@@ -92,7 +92,7 @@ def _read_provider(wheel: Path) -> _ReadProvider:
             "unknown GPU target", where=wheel.name,
             help="name the distribution like mykernels-sm90a, or build it with fatwheel and `layout: provider`",
         )  # fmt: skip
-    arches = {arch for platform in name.platforms if (arch := architecture(platform))}
+    arches = {arch for platform in name.platforms if (arch := parse_architecture(platform))}
     # A free-threaded Python has the same version as the default one, and markers cannot distinguish them.
     pythons = {found[1] for tag in name.tags if (found := re.fullmatch(r"cp3(\d+)t?", tag.abi))}
     machine = (arches.pop() if len(arches) == 1 else "", f"3.{pythons.pop()}" if len(pythons) == 1 else "")
@@ -142,6 +142,6 @@ def _find_common_fields(metadata: list[Message]) -> dict[str, str | list[str]]:
     return found
 
 
-def _common(values: Iterable[str | None]) -> str | None:
+def _find_common_value(values: Iterable[str | None]) -> str | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None

@@ -17,7 +17,7 @@ from fatwheel.targets import Capability, Target, dotted, runs
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.fatbin import Entry
 from fatwheel.wheels.formats.wheel_name import WheelName
-from fatwheel.wheels.io.byte_sources import Source, blocks
+from fatwheel.wheels.io.byte_sources import Source, read_blocks
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL, PIECE
 from fatwheel.wheels.making.edition import Edition
 from fatwheel.wheels.making.fatbin_filter import filter_entries
@@ -207,7 +207,7 @@ def _filter_library(archive: Archive, member: Member, part: PartSpec) -> Item:
     def pieces() -> Iterator[bytes]:
         with archive.contents(member) as source:
             data, at = bytearray(source.size), 0
-            for block in blocks(source):
+            for block in read_blocks(source):
                 data[at : at + len(block)] = block
                 at += len(block)
             if data[:4] == fatbin.MAGIC:
@@ -223,4 +223,4 @@ def _filter_library(archive: Archive, member: Member, part: PartSpec) -> Item:
 
 def _copy(source: Source, path: Path) -> None:
     with atomic_file(path) as file:
-        file.writelines(blocks(source))
+        file.writelines(read_blocks(source))

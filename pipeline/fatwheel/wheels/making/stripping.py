@@ -14,7 +14,7 @@ from fatwheel import processes
 from fatwheel.digests import raw_digest
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.byte_sources import FileSource, Source, blocks
+from fatwheel.wheels.io.byte_sources import FileSource, Source, read_blocks
 from fatwheel.wheels.reading.archive import Archive, open_file
 from fatwheel.wheels.reading.contents import Contents
 
@@ -89,14 +89,14 @@ def strip_debug(archive: Archive, one: Contents, folder: Path, program: str) -> 
     full.unlink()
     with open_file(bare) as file:
         source = FileSource(file)
-        return Stripped(bare, one.member.size, source.size, raw_digest(blocks(source)))
+        return Stripped(bare, one.member.size, source.size, raw_digest(read_blocks(source)))
 
 
 def _check_nothing_appended(full: Path, one: Contents) -> None:
     with open_file(full) as file:
         source = FileSource(file)
         end = one.elf.end if one.elf else source.size
-        if any(bytes(block).strip(b"\0") for block in blocks(source, end)):
+        if any(bytes(block).strip(b"\0") for block in read_blocks(source, end)):
             raise UsageError(
                 f"stripping would remove {source.size - end} bytes appended to the library",
                 where=one.member.name,
@@ -107,7 +107,7 @@ def _check_nothing_appended(full: Path, one: Contents) -> None:
 def _hash_device_code(source: Source) -> list[tuple[str, bytes]]:
     sections = elf.read_elf(source).sections
     return [
-        (one.name, raw_digest(blocks(source, one.offset, one.offset + one.size)))
+        (one.name, raw_digest(read_blocks(source, one.offset, one.offset + one.size)))
         for one in sections
         if one.name in fatbin.SECTIONS
     ]

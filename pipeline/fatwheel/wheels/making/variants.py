@@ -18,7 +18,7 @@ from packaging.version import Version
 from fatwheel.errors import UsageError
 from fatwheel.records.base import write_atomically
 from fatwheel.records.files import EMBEDDED
-from fatwheel.wheels.formats.wheel_name import WheelName, architecture
+from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 from fatwheel.wheels.making.edition import Edition
 from fatwheel.wheels.making.intact import inspect_archive, require_intact
 from fatwheel.wheels.making.renaming import with_version
@@ -99,7 +99,7 @@ def _make_labels_unique(variants: Sequence[_Variant]) -> list[_Variant]:
     for variant in variants:
         meanings[key(variant)].add(json.dumps(variant.properties, sort_keys=True))
     return [
-        replace(variant, label=f"{variant.label}_{architecture(variant.name.platforms[0])}")
+        replace(variant, label=f"{variant.label}_{parse_architecture(variant.name.platforms[0])}")
         if len(meanings[key(variant)]) > 1
         else variant
         for variant in variants

@@ -16,7 +16,7 @@ from fatwheel.wheels.formats import zipformat
 from fatwheel.wheels.formats.record import Line, encode_digest, write_record
 from fatwheel.wheels.formats.zipformat import DEFLATED, STORED, DirectoryEntry, ZipDate
 from fatwheel.wheels.io import compression
-from fatwheel.wheels.io.byte_sources import blocks
+from fatwheel.wheels.io.byte_sources import read_blocks
 from fatwheel.wheels.io.compression import PIECE, Buffer
 from fatwheel.wheels.reading.archive import Archive, Member
 
@@ -53,12 +53,12 @@ class Copied:
         return bool(self.member.mode & 0o100)
 
 
-def of_bytes(name: str, data: bytes) -> Item:
+def item_from_bytes(name: str, data: bytes) -> Item:
     """A member from bytes in memory."""
     return Item(name, len(data), lambda: (data[start : start + PIECE] for start in range(0, len(data), PIECE)))
 
 
-def of_file(name: str, path: Path) -> Item:
+def item_from_file(name: str, path: Path) -> Item:
     """A member from a file, read when it is written. Raises `UsageError` then if the file has changed its size."""
     status = path.stat()
 
@@ -74,7 +74,7 @@ def of_file(name: str, path: Path) -> Item:
     return Item(name, status.st_size, pieces, bool(status.st_mode & 0o100))
 
 
-def of_member(archive: Archive, member: Member, name: str, recorded: str = "") -> Item:
+def item_from_member(archive: Archive, member: Member, name: str, recorded: str = "") -> Item:
     """A member of another archive, to be compressed again."""
 
     def pieces() -> Iterator[Buffer]:
@@ -107,12 +107,12 @@ def write_wheel(
     """Write a wheel with these members, sorted with the ``dist_info`` folder last, and its RECORD. Return ``path``.
 
     ``level`` is 0 (store) to `compression.HIGHEST_LEVEL`; members of ``large`` bytes or more are streamed. The member
-    that ``late`` makes comes last before RECORD. ``date`` is the date of every member, `zipformat.member_date` by
+    that ``late`` makes comes last before RECORD. ``date`` is the date of every member, `zipformat.get_member_date` by
     default. The file appears under its name only when it is complete; on failure nothing is left. Raises
     `VerificationError` for a member whose digest differs from its recorded one.
     """
     compression.check_level(level)
-    date = date or zipformat.member_date()
+    date = date or zipformat.get_member_date()
     info = f"{dist_info}/"
     ordered = sorted(items, key=lambda item: (item.name.startswith(info), item.name))
     with atomic_file(path) as file:
@@ -122,8 +122,8 @@ def write_wheel(
             body.add([late(body.digests)])
         record = f"{info}RECORD"
         lines = [Line(entry.name, encode_digest(body.digests[entry.name]), str(entry.size)) for entry in body.entries]
-        body.add([of_bytes(record, write_record([*lines, Line(record, "", "")]))])
-        file.write(zipformat.directory(body.entries, file.tell(), date))
+        body.add([item_from_bytes(record, write_record([*lines, Line(record, "", "")]))])
+        file.write(zipformat.encode_directory(body.entries, file.tell(), date))
     return path
 
 
@@ -156,7 +156,7 @@ class _Body:
             return _stream(self.file, item, self.level, self.date, offset)
         sha256, data, entry = ready
         entry = replace(entry, offset=offset)
-        self.file.write(entry.local_header(self.date))
+        self.file.write(entry.encode_local_header(self.date))
         self.file.write(data)
         return entry, sha256
 
@@ -168,7 +168,7 @@ def _compress_ahead(
     items: Iterable[Item | Copied], level: int, large: int
 ) -> Iterator[tuple[Item | Copied, _Compressed | None]]:
     """Items in their order, small ones compressed by a few threads ahead of the item being written."""
-    count = compression.workers()
+    count = compression.count_workers()
     with ThreadPoolExecutor(count) as pool:
         ahead: deque[tuple[Item | Copied, Future[_Compressed] | None]] = deque()
         held = 0
@@ -230,13 +230,13 @@ def _stream(file: BinaryIO, item: Item, level: int, date: ZipDate, offset: int) 
             yield piece
 
     entry = DirectoryEntry(item.name, item.size, 0, 0, DEFLATED if level else STORED, item.executable, offset)
-    file.write(entry.local_header(date))
+    file.write(entry.encode_local_header(date))
     start = file.tell()
     file.writelines(compression.compress_pieces(read(), level) if level else read())
     end = file.tell()
     entry = replace(entry, stored=end - start, crc=crc)
     file.seek(offset)
-    file.write(entry.local_header(date))
+    file.write(entry.encode_local_header(date))
     file.seek(end)
     return entry, hashed.digest()
 
@@ -244,6 +244,6 @@ def _stream(file: BinaryIO, item: Item, level: int, date: ZipDate, offset: int) 
 def _copy(file: BinaryIO, item: Copied, date: ZipDate, offset: int) -> DirectoryEntry:
     member = item.member
     entry = DirectoryEntry(item.name, member.size, member.stored, member.crc, member.method, item.executable, offset)
-    file.write(entry.local_header(date))
-    file.writelines(blocks(item.archive.raw(member)))
+    file.write(entry.encode_local_header(date))
+    file.writelines(read_blocks(item.archive.raw(member)))
     return entry

@@ -22,8 +22,8 @@ from fatwheel.wheels.io.byte_sources import (
     RangeSource,
     Reader,
     Source,
-    blocks,
     open_file,
+    read_blocks,
 )
 from fatwheel.wheels.reading.member import BOMB_RATIO, Member
 
@@ -49,12 +49,12 @@ class Archive:
         try:
             with zipfile.ZipFile(cast("BinaryIO", Reader(source))) as archive:
                 self._directory = archive.start_dir
-                self.members = tuple(_member(info) for info in archive.infolist())
+                self.members = tuple(_make_member(info) for info in archive.infolist())
         except Malformed:
             raise
         except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
             raise Malformed(f"invalid zip archive ({error})", where=name, help="build or download it again") from None
-        self._refuse_bombs()
+        self._check_for_bombs()
         self._file: BinaryIO | None = None
 
     @classmethod
@@ -78,7 +78,7 @@ class Archive:
         if self._file:
             self._file.close()
 
-    def _refuse_bombs(self) -> None:
+    def _check_for_bombs(self) -> None:
         """Raise `Malformed` for zip bombs: a high total ratio, or members that share bytes."""
         total = sum(member.size for member in self.members)
         if total > BOMB_TOTAL and total > BOMB_RATIO * self.source.size:
@@ -159,7 +159,7 @@ class Archive:
 
     def chunks(self, member: Member) -> Iterator[bytes | memoryview]:
         """A member's contents in constant memory. Raises `Malformed`, at the latest after the last chunk."""
-        pieces = blocks(self.raw(member))
+        pieces = read_blocks(self.raw(member))
         size = crc = 0
         try:
             for piece in pieces if member.method == STORED else compression.decompress_pieces(pieces):
@@ -211,7 +211,7 @@ class Archive:
                 yield FileSource(file)
 
 
-def _member(info: zipfile.ZipInfo) -> Member:
+def _make_member(info: zipfile.ZipInfo) -> Member:
     return Member(
         name=info.orig_filename,
         size=info.file_size,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fatwheel.digests import raw_digest
 from fatwheel.wheels.formats import elf, fatbin
 from fatwheel.wheels.formats.zipformat import STORED
-from fatwheel.wheels.io.byte_sources import Malformed, blocks
-from fatwheel.wheels.io.compression import workers
+from fatwheel.wheels.io.byte_sources import Malformed, read_blocks
+from fatwheel.wheels.io.compression import count_workers
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.member import Contents, Fault, Member, parse_contents
 
@@ -50,7 +50,7 @@ def examine(archive: Archive, members: Iterable[Member], *, digests: bool) -> li
     listed = list(members)
     memory = _Memory(MEMORY)
     order = sorted(range(len(listed)), key=lambda at: listed[at].header if archive.in_order else -listed[at].size)
-    with ThreadPoolExecutor(workers()) as pool:
+    with ThreadPoolExecutor(count_workers()) as pool:
         running = {at: pool.submit(_examine, archive, listed[at], memory, digests) for at in order}
         try:
             return [running[at].result() for at in range(len(listed))]
@@ -70,7 +70,7 @@ def _examine(archive: Archive, member: Member, memory: _Memory, digest: bool) ->
                 if member.method == STORED and digest:
                     sha256 = raw_digest(archive.chunks(member))
                 else:
-                    sha256 = raw_digest(blocks(source)) if digest else b""
+                    sha256 = raw_digest(read_blocks(source)) if digest else b""
                 return parse_contents(source, member, sha256)
         return Contents(member, raw_digest(archive.chunks(member)) if digest else b"")
     except Malformed as error:

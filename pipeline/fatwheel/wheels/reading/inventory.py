@@ -23,30 +23,30 @@ def read_inventory(path: Path) -> Inventory:
     Raises `UsageError` if it cannot be opened, `VerificationError` naming every unreadable member.
     """
     with open_file(path) as file:
-        return inventory_of_source(FileSource(file), path.name)
+        return read_source_inventory(FileSource(file), path.name)
 
 
-def inventory_of_source(source: Source, name: str, *, in_order: bool = False) -> Inventory:
+def read_source_inventory(source: Source, name: str, *, in_order: bool = False) -> Inventory:
     """The inventory of a wheel, a library or a fat binary in a byte source; ``in_order`` as in `Archive`.
 
     Raises `VerificationError` naming every unreadable member.
     """
     magic = source.read(0, min(4, source.size))
     if magic in (elf.MAGIC, fatbin.MAGIC):
-        return inventory_of_contents(name, [parse_contents(source, _standalone(name, source.size))])
+        return make_inventory(name, [parse_contents(source, _make_standalone_member(name, source.size))])
     from fatwheel.wheels.reading.archive import Archive  # not needed for a library, which starts faster
 
-    return inventory_of_archive(Archive(source, name, in_order=in_order))
+    return read_archive_inventory(Archive(source, name, in_order=in_order))
 
 
-def inventory_of_archive(archive: Archive) -> Inventory:
+def read_archive_inventory(archive: Archive) -> Inventory:
     """The inventory of an open wheel. Raises `VerificationError` naming every unreadable member."""
     from fatwheel.wheels.reading.contents import examine
 
-    return inventory_of_contents(archive.name, examine(archive, archive.by_name.values(), digests=False))
+    return make_inventory(archive.name, examine(archive, archive.by_name.values(), digests=False))
 
 
-def inventory_of_contents(name: str, contents: Iterable[Contents]) -> Inventory:
+def make_inventory(name: str, contents: Iterable[Contents]) -> Inventory:
     """The inventory of members already read. Raises `VerificationError` naming every unreadable one."""
     found = list(contents)
     faults = [f"{one.member.name}: {one.fault.what}" for one in found if one.fault]
@@ -81,5 +81,5 @@ def sum_code(entries: Iterable[fatbin.Entry]) -> dict[Target, TargetCode]:
     }
 
 
-def _standalone(name: str, size: int) -> Member:
+def _make_standalone_member(name: str, size: int) -> Member:
     return Member(name=name, size=size, stored=size, crc=0, method=0, flags=0, mode=0, header=0)

@@ -14,7 +14,7 @@ Code = tuple[Target, Kind]
 _KINDS: dict[str, Kind] = {"sass": "machine code", "ptx": "PTX", "other": "relocatable device code"}
 
 
-def declared_code(targets: Iterable[Target]) -> set[Code]:
+def expand_targets(targets: Iterable[Target]) -> set[Code]:
     """What these targets (``9.0a``, ``9.0+PTX``, ``9.0-virtual``) require."""
     code: set[Code] = set()
     for target in targets:
@@ -24,7 +24,7 @@ def declared_code(targets: Iterable[Target]) -> set[Code]:
     return code
 
 
-def code_bytes(contents: Iterable[Contents]) -> dict[Code, dict[str, int]]:
+def sum_code_bytes(contents: Iterable[Contents]) -> dict[Code, dict[str, int]]:
     """Stored bytes of each kind of code, by the module that contains it."""
     found: dict[Code, dict[str, int]] = {}
     for one in contents:
