@@ -75,8 +75,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if as_json and done:
         echo_json(done)
     for record in done:
-        if record.says_old:
-            old = ", ".join(record.says_old)
+        if record.outdated_texts:
+            old = ", ".join(record.outdated_texts)
             echo_progress(f"{record.wheel}: these files still contain the old version: {old}; pass them to --stamp")
     raise_all(failed)
 

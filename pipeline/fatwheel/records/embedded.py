@@ -1,4 +1,4 @@
-"""What every wheel that fatwheel packs says of itself: ``*.dist-info/fatwheel.json``."""
+"""Embedded metadata: ``*.dist-info/fatwheel.json`` in every wheel that fatwheel writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.targets import Capability, Target
 
 
 class EmbeddedMetadata(Record):
-    """Targets, covered capabilities, toolkit and commit of a wheel; readable before anything is imported."""
+    """Targets, coverage, toolkit and commit of a wheel, readable without import. ``slice`` as in `BuildRecord`."""
 
     distribution: str
     version: str  # with the local label
@@ -26,7 +26,7 @@ class EmbeddedMetadata(Record):
 
     @classmethod
     def of(cls, cell: Cell, *, commit: str | None = None, modules: list[str] | None = None) -> Self:
-        """The stamp of a cell's wheel. ``modules``: those of a slice, None for a whole wheel."""
+        """The embedded metadata of a cell's wheel. ``modules``: those of a partial wheel, else None."""
         return cls(
             distribution=cell.package,
             version=cell.full_version,

@@ -1,4 +1,4 @@
-"""What a repack says: the wheel that was, the one that is, and what became different."""
+"""The result of repacking a wheel: sizes before and after, and what changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fatwheel.records.base import Record
 
 
 class StrippedLibrary(Record):
-    """A library that lost its debug information; sizes in bytes."""
+    """A library stripped of debug information; sizes in bytes."""
 
     name: str
     before: int
@@ -15,9 +15,10 @@ class StrippedLibrary(Record):
 
 
 class RepackRecord(Record):
-    """Sizes in bytes. ``level`` is null where members kept their compressed bytes; ``tool`` compressed the others.
+    """Sizes in bytes. ``level`` is null if members kept their compressed bytes; ``tool`` compressed the others.
 
-    ``says_old`` are files that still hold the old version as text: the wheel's own, which only its project can judge.
+    ``excluded``, ``rewritten`` and ``outdated_texts`` (files that still contain the old version, which only the project
+    can correct) are member names of the original wheel; ``sbom`` is one of the new wheel.
     """
 
     wheel: str
@@ -30,5 +31,5 @@ class RepackRecord(Record):
     excluded: list[str] = []
     stripped: list[StrippedLibrary] = []
     rewritten: list[str] = []
-    says_old: list[str] = []
+    outdated_texts: list[str] = []
     sbom: str | None = None

@@ -1,4 +1,4 @@
-"""What a split says: the wheels that one fat wheel became."""
+"""The result of splitting a fat wheel: the wheels that were written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fatwheel.targets import Target
 
 
 class SplitPart(Record):
-    """One wheel. ``thinned``: libraries that entries left; ``emptied``: kept without any; ``dropped``: not in it."""
+    """One wheel. ``thinned`` libraries lost some device code, ``emptied`` ones all; ``dropped`` ones are excluded."""
 
     cell: str
     wheel: str

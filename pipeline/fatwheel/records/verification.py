@@ -1,4 +1,4 @@
-"""What is wrong with a wheel: every finding at once, each of a stable kind, with what to do about it."""
+"""The result of verifying a wheel: all findings, each with a stable kind, a description and help."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Severity = Literal["error", "warning"]
 FindingKind = Literal[
     # The archive
     "archive-unreadable",  # not a zip file, truncated, or made to mislead
-    "member-unreadable",  # its bytes do not unpack to what is declared; a zip bomb
-    "member-duplicate",  # two members of one name
-    "member-case",  # two names that are one where case does not count
+    "member-unreadable",  # it cannot be unpacked to its declared contents; a zip bomb
+    "member-duplicate",  # two members with the same name
+    "member-case",  # two names that differ only in case
     "member-outside",  # it would be written outside the install folder
     "member-special",  # a symbolic link or a device
-    "member-name",  # a name that does not install everywhere
+    "member-name",  # a name that cannot be installed on every system
     # Names and metadata
-    "wheel-name",  # the file name is not a wheel's, or not the expected one
-    "dist-info",  # none, several, or one of another name or version
+    "wheel-name",  # the file name is invalid, or not the expected one
+    "dist-info",  # none, several, or one with another name or version
     "metadata-missing",
     "metadata-name",
     "metadata-version",
@@ -30,9 +30,9 @@ FindingKind = Literal[
     # RECORD
     "record-missing",
     "record-unreadable",
-    "record-line",  # a line that says nothing that can be checked
-    "record-absent",  # listed, but not there
-    "record-unlisted",  # there, but not listed
+    "record-line",  # a line without a digest that can be checked
+    "record-absent",  # listed, but missing
+    "record-unlisted",  # present, but not listed
     "record-hash",
     "record-size",
     # Binaries
@@ -54,7 +54,7 @@ FindingKind = Literal[
     "module-unexpected",
     "module-target-missing",
     "module-target-stray",
-    # What the wheel, or a record of it, says of itself
+    # Embedded metadata, files that repeat version or targets, and the build record
     "stamp-unreadable",
     "stamp-version",
     "stamp-arch",
@@ -68,7 +68,7 @@ FindingKind = Literal[
 
 
 class Finding(Record):
-    """One thing wrong. ``member`` is the file inside the wheel, or null when it is the wheel as a whole."""
+    """One error or warning. ``member`` is the file in the wheel; null for the wheel as a whole."""
 
     kind: FindingKind
     severity: Severity
@@ -93,5 +93,5 @@ class Verification(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether there are no errors; warnings do not count."""
+        """Whether it has no errors; warnings are allowed."""
         return not self.errors

@@ -172,7 +172,7 @@ def test_files_that_still_name_the_old_version_are_reported(tmp_path):
     )  # fmt: skip
     wheel = changed(wheel, {extra: f'{{"version": "{VERSION}"}}'.encode()})
     done = repack(wheel, tmp_path / "made", Changes(version="2.0"))
-    assert done.says_old == sorted([f"{INFO}/METADATA", extra, "demo_jit/__init__.py"])
+    assert done.outdated_texts == sorted([f"{INFO}/METADATA", extra, "demo_jit/__init__.py"])
     held = contents(tmp_path / "made" / done.wheel)
     assert held["demo_jit-2.0.dist-info/sboms/auditwheel.cdx.json"] == f'{{"version": "{VERSION}"}}'.encode()
 

@@ -192,7 +192,7 @@ def test_another_label_renames_all_that_bears_it(tmp_path):
     assert b'__version__ = "1.0+cu130.blackwell"' in held["demo_jit/__init__.py"]
     assert errors(tmp_path / "made" / done.wheel) == []
     assert "demo_jit/__init__.py" in done.rewritten
-    assert done.says_old == []
+    assert done.outdated_texts == []
 
 
 def test_only_texts_of_the_package_get_another_version(tmp_path):
@@ -237,7 +237,7 @@ def test_another_platform_changes_name_and_tags_alone(tmp_path):
 def test_what_still_says_the_old_version_is_named(tmp_path):
     done = repack(demo(tmp_path, FILES), tmp_path / "made", Changes(version="0.7"))
     assert done.wheel == f"demo_jit-0.7-{TAGS}.whl"
-    assert done.says_old == ["demo_jit/__init__.py"]
+    assert done.outdated_texts == ["demo_jit/__init__.py"]
 
 
 @pytest.mark.parametrize(

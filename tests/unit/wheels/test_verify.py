@@ -138,6 +138,12 @@ class TestMetadata:
 
         assert "license-missing" not in kinds(rezip(demo(tmp_path), change))
 
+    @pytest.mark.parametrize(("version", "severity"), [("2.3", "warning"), ("2.4", "error"), ("2.10", "error")])
+    def test_a_missing_license_file_is_an_error_since_metadata_2_4(self, tmp_path, version, severity):
+        new = f"Metadata-Version: {version}\nLicense-File: LICENSE\n".encode()
+        found = verify(rezip(demo(tmp_path), edited("METADATA", b"Metadata-Version: 2.4\n", new)))
+        assert severity in [finding.severity for finding in found.findings if finding.kind == "license-missing"]
+
     @pytest.mark.parametrize(
         ("old", "new"), [(b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), (b"Wheel-Version: 1.0\n", b"")]
     )
@@ -303,6 +309,11 @@ class TestBinaries:
     def test_a_platform_independent_tag_on_machine_code(self, tmp_path):
         found = kinds(demo(tmp_path, tags="py3-none-any", stamped=stamp(arch=None)))
         assert found == ["platform-any", "purelib"]
+
+    @pytest.mark.parametrize("line", [b"root-is-purelib:TRUE", b"Root-Is-Purelib:\n true"])
+    def test_however_the_header_of_a_pure_wheel_is_written(self, tmp_path, line):
+        wheel = rezip(demo(tmp_path), edited("WHEEL", b"Root-Is-Purelib: false", line))
+        assert [finding.kind for finding in verify(wheel).findings] == ["purelib"]
 
     @pytest.mark.parametrize(("machine", "tags"), [(183, TAGS), (62, TAGS.replace("x86_64", "aarch64")), (3, TAGS)])
     def test_code_for_another_cpu(self, tmp_path, machine, tags):

@@ -10,6 +10,7 @@ from fatwheel.records.verification import Finding
 from fatwheel.wheels.checks.inspected import InspectedWheel, error, warning
 from fatwheel.wheels.formats import elf
 from fatwheel.wheels.formats.elf import Elf
+from fatwheel.wheels.formats.metadata import read_headers
 from fatwheel.wheels.formats.wheel_name import parse_architecture, parse_glibc_floor
 
 # The user's driver installs them, and only its own versions work. A suffix such as -1a2b3c4d is from auditwheel.
@@ -56,7 +57,8 @@ def _check_tags(wheel: InspectedWheel, modules: list[str]) -> Iterator[Finding]:
             f"the tag allows any platform, but the wheel contains machine code ({listed})",
             "build it with a platform tag; the build backend was not aware of extension modules",
         )
-    if wheel.folder and b"root-is-purelib: true" in (wheel.info("WHEEL") or b"").lower():
+    purelib = read_headers(wheel.info("WHEEL") or b"")["Root-Is-Purelib"]
+    if purelib is not None and str(purelib).strip().lower() == "true":
         yield warning(
             "purelib",
             "WHEEL has Root-Is-Purelib: true, but the wheel contains machine code",

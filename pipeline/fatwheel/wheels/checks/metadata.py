@@ -98,7 +98,8 @@ def _check_folder(wheel: InspectedWheel) -> Iterator[Finding]:
 def _check_licenses(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
     headers = wheel.metadata
     assert headers is not None  # noqa: S101 - checked by the caller
-    modern = (headers["Metadata-Version"] or "") >= "2.4"
+    written = parse_version(str(headers["Metadata-Version"] or "0"))
+    modern = written is not None and written >= Version("2.4")
     for file in headers.get_all("License-File", []):
         places = [f"{wheel.folder}/licenses/{file}"] + ([] if modern else [f"{wheel.folder}/{file}"])
         if not any(place in wheel.archive.by_name for place in places):

@@ -95,7 +95,7 @@ def repack(
             wheel=name.text, bytes=path.stat().st_size, sha256=file_digest(path), from_wheel=wheel.name,
             from_bytes=archive.source.size, level=level, tool=compression.describe_tool(), excluded=excluded,
             stripped=[StrippedLibrary(name=n, before=s.before, after=s.size) for n, s in sorted(stripped.items())],
-            rewritten=sorted(edition.texts), says_old=_find_old_version(edition),
+            rewritten=sorted(edition.texts), outdated_texts=_find_old_version(edition),
             sbom=f"{edition.renaming.after}/{sbom.FILE}" if edition.with_bill else None,
         )  # fmt: skip
 
