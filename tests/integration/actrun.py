@@ -67,7 +67,7 @@ class Repository:
     def act(self, site: Site, *arguments: str, event: dict[str, Any], trigger: str = "push", run: int = 1) -> Run:
         """Run the release workflow."""
         (self.home / "event.json").write_text(json.dumps(event))
-        paths = [str(ROOT), *(p for p in (sysconfig.get_path("purelib"),) if p)]
+        paths = [str(ROOT / "pipeline"), *(p for p in (sysconfig.get_path("purelib"),) if p)]
         variables = {
             "GITHUB_API_URL": site.api_url, "FAKE_TOKEN": site.token, "FAKE_ORIGIN": str(self.folder),
             "TEST_PYTHON": sys.executable, "TEST_PATHS": ":".join(paths), "TEST_ACTIONS": str(ACTIONS),

@@ -1,4 +1,4 @@
-"""What the last jobs of a workflow call: the index on its way to a branch, and what goes to PyPI."""
+"""The commands of the last jobs of a workflow: `deliver` and `pick`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def site(monkeypatch):
 
 
 def put(site: Site, cell: Cell, *, passed: bool = True) -> None:
-    """The artifact that a cell's job leaves."""
+    """Add the workflow artifact of a cell."""
     content = f"the bytes of {cell.wheel}".encode()
     sha256 = hashlib.sha256(content).hexdigest()
     built = BuildRecord(
@@ -141,9 +141,9 @@ def test_the_index_of_all_stores_is_pushed_and_a_second_time_nothing_changes(hos
     assert "whl/cu130/demo/index.html" in files(host)
     capsys.readouterr()
     assert run(deliver(first, second)) == 0
-    assert "(nothing changed)" in capsys.readouterr().out
+    assert "(no changes)" in capsys.readouterr().out
     assert run(deliver(second, first)) == 0  # whichever is named first
-    assert "(nothing changed)" in capsys.readouterr().out
+    assert "(no changes)" in capsys.readouterr().out
 
 
 def test_what_retention_removes_leaves_the_index_first(host, tmp_path):

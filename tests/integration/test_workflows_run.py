@@ -43,8 +43,8 @@ def listed(repository: Repository) -> list[str]:
     return sorted(row["file"] for row in index["wheels"])
 
 
-def tell(run: Run) -> None:
-    """The run's jobs and times, for whoever looks at a test with -s."""
+def show(run: Run) -> None:
+    """Print the run's jobs and times, shown with -s."""
     for job, outcome in run.jobs.items():
         sys.stdout.write(f"{job.strip()}: {outcome}, {run.seconds[job]:.0f} s\n")
 
@@ -60,10 +60,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return make_repository(tmp_path_factory.mktemp("whole"), chosen)
 
 
-def test_a_tag_is_planned_built_tried_published_and_indexed(whole):
+def test_a_tag_is_built_tested_published_and_indexed(whole):
     with Site(REPOSITORY) as site:
         run = whole.act(site, event=PUSHED)
-        tell(run)
+        show(run)
         assert run.status == 0, run.text
         assert set(outcomes(run).values()) == {"success"}
         assert [job.split()[0] for job in outcomes(run)] == ["Plan", "Build", "Build", "Publish", "Index"]
@@ -76,18 +76,18 @@ def test_a_tag_is_planned_built_tried_published_and_indexed(whole):
         assert len(re.findall(r"attested: [0-9a-f]{64}", run.text)) == 2
         sent = len(site.uploads())
 
-        # Once more from that run's artifacts: it must be of the commit, nothing is built, nothing is sent again.
+        # Again from the artifacts of that run: nothing is built, and nothing is uploaded again.
         site.state.runs[1] = whole.commit
         event = {"inputs": {"run": "1", "tag": "", "cells": ""}, "ref": "refs/heads/main", **PLACE}
         again = whole.act(site, event=event, trigger="workflow_dispatch", run=2)
-        tell(again)
+        show(again)
         assert again.status == 0, again.text
         assert set(outcomes(again)) == {"Plan", "Publish", "Index"}
         assert {entry["name"] for entry in site.uploads()[sent:]} <= extra
         assert f"{INDEX} gh-pages" in again.text
-        assert "(nothing changed)" in again.text
+        assert "(no changes)" in again.text
 
-        # And from a run of another commit: refused before anything is sent.
+        # From a run of another commit: refused before anything is uploaded.
         site.state.runs[1] = "0" * 40
         refused = whole.act(site, event=event, trigger="workflow_dispatch", run=3)
         assert outcomes(refused)["Publish"] == "failure"
@@ -108,7 +108,7 @@ if "12.0f" in sys.argv[sys.argv.index("--targets") + 1]:
 '''
 
 
-def test_one_cell_that_fails_and_one_wheel_too_large_keep_no_other_back(tmp_path):
+def test_a_failed_cell_and_an_oversized_wheel_do_not_affect_others(tmp_path):
     changes = SMALLER | {
         "SELECTED": "[cu130-x86_64-*]",
         '"{source}/build.py"': '"{source}/spoiled.py"',
@@ -118,7 +118,7 @@ def test_one_cell_that_fails_and_one_wheel_too_large_keep_no_other_back(tmp_path
     repository = make_repository(tmp_path, changes, files={"spoiled.py": SPOILED}, edits=edits)
     with Site(REPOSITORY) as site:
         run = repository.act(site, event=PUSHED)
-        tell(run)
+        show(run)
         assert run.status != 0
         found = outcomes(run)
         built = {job.rpartition("-")[0].rpartition("-")[2]: end for job, end in found.items() if "Build" in job}
@@ -131,13 +131,13 @@ def test_one_cell_that_fails_and_one_wheel_too_large_keep_no_other_back(tmp_path
         absent = {row["name"]: row["outcome"] for row in manifest["absent"]}
         assert absent == {WHEELS["sm10x"]: "missing", WHEELS["sm12x"]: "withheld"}
         assert listed(repository) == [WHEELS["sm9x"]]
-        assert "made to fail" in run.text  # nvcc's own words are in the log
-        assert any(job.startswith("GPU test cu130-x86_64-sm9x") for job in found)  # where there is no GPU it says so
+        assert "made to fail" in run.text  # the output of nvcc is in the log
+        assert any(job.startswith("GPU test cu130-x86_64-sm9x") for job in found)  # fails on a machine without a GPU
         names = {artifact.name for artifact in site.state.artifacts.values()}
         assert "minikernels-cu130-x86_64-sm9x-smoke" in names
 
 
-def test_the_helpers_say_which_actions_are_not_the_real_ones():
+def test_the_replaced_actions_are_listed():
     from tests.integration.actrun import ACTIONS, REPLACED
 
     assert {place.name for place in ACTIONS.iterdir() if place.is_dir() and place.name[0] != "_"} == {
