@@ -1,58 +1,36 @@
-"""`fatwheel pins`: the commits at which actions are used."""
+"""`fatwheel pins`: list or update the commits that GitHub actions are pinned to."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.options import json_option, matrix_option
+from fatwheel.console.options import PATH, json_option, matrix_option, named_command
 from fatwheel.console.output import echo_json, echo_table
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.pipelines.pins import update_action_pins
+from fatwheel.workflows.context import find_repository_root
+from fatwheel.workflows.pins import load_pins
 
-if TYPE_CHECKING:
-    from fatwheel.workflows.pins import Pins
 
-
-@click.command(help=SUMMARIES["pins"])
+@named_command("pins")
 @matrix_option
-@click.option("--update", is_flag=True, help="Ask each action's repository for its newest version.")
+@click.option("--update", is_flag=True, help="Look up the newest version of each action.")
+@click.option("--output", "-o", type=PATH, help="Path of the pins.  [default: .github/fatwheel/actions.json]")
 @click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="Where to  [default: .github/fatwheel/actions.json]",
-)
-@click.option(
-    "--server", envvar="GITHUB_SERVER_URL", default="https://github.com", show_default=True, help="Where actions are."
-)
+    "--server", envvar="GITHUB_SERVER_URL", default="https://github.com", show_default=True, show_envvar=True,
+    help="Git server that hosts the actions.",
+)  # fmt: skip
 @json_option
 def command(matrix: Path, update: bool, output: Path | None, server: str, as_json: bool) -> None:
-    """Ends with 0, 2 or 7 (a repository that cannot be read; nothing was written).
+    """--update also updates workflows that fatwheel did not generate; then run `fatwheel generate`.
 
-    With --update it also moves the pins in workflows that are written by hand; then run `fatwheel generate`.
+    Exits with code 7 if a repository cannot be read; then nothing is written.
     """
-    from fatwheel.records.base import write_atomically
-    from fatwheel.workflows.action_versions import fetch_newest, find_handwritten, update_pins
-    from fatwheel.workflows.context import MARK, find_repository_root
-    from fatwheel.workflows.pins import OWN_PINS, format_pins, load_pins
-
     root = find_repository_root(matrix)
     before = load_pins(root)
-    after: Pins = {name: fetch_newest(name, server, os.environ) for name in before} if update else before
-    changed: list[str] = []
-    if update and after != before:
-        place = output or root / OWN_PINS
-        write_atomically(place, format_pins(after).encode())
-        changed.append(str(place))
-    if update:
-        for path in find_handwritten(root / ".github", [f"# {MARK} "]):
-            text = path.read_text(encoding="utf-8")
-            if (moved := update_pins(text, after)) != text:
-                write_atomically(path, moved.encode())
-                changed.append(str(path))
+    after, changed = update_action_pins(root, before, server, output, os.environ) if update else (before, [])
     if as_json:
         echo_json({
             "pins": {p.action: {"version": p.version, "commit": p.commit} for p in after.values()}, "changed": changed

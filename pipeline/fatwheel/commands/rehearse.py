@@ -1,20 +1,28 @@
-"""`fatwheel rehearse`: the whole line on this machine."""
+"""`fatwheel rehearse`: run the whole pipeline on this machine, releasing to a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from fatwheel.console.options import channel_option, engine_option, json_option, matrix_option, toolchain_option
-from fatwheel.console.output import echo_json, echo_progress, echo_table, echo_wrapped
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.console.options import (
+    PATH,
+    channel_option,
+    engine_option,
+    json_option,
+    matrix_option,
+    named_command,
+    only_option,
+    toolchain_option,
+)
+from fatwheel.console.output import count_of, echo_json, echo_progress, echo_table, echo_wrapped
+from fatwheel.declaration import load
+from fatwheel.errors import BuildError, PipelineError, ReleaseIncomplete, UsageError, VerificationError
+from fatwheel.pipelines.rehearsal import Options, rehearse
+from fatwheel.plan import make_plan
+from fatwheel.records.rehearsal import Rehearsal
 from fatwheel.sizes import size
-
-if TYPE_CHECKING:
-    from fatwheel.records.rehearsal import Rehearsal
-
 
 _STYLES = {
     "done": "green", "uploaded": "green", "identical": "green", "not here": "yellow", "withheld": "yellow",
@@ -22,26 +30,29 @@ _STYLES = {
 }  # fmt: skip
 
 
-def _sizes(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, int]:
-    del ctx, parameter
+def _parse_sizes(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, int]:
+    """Return bytes by cell ID from CELL=BYTES."""
     sizes: dict[str, int] = {}
     for text in value:
         cell, separator, count = text.partition("=")
         if not separator or not cell or not count.isdigit():
-            raise click.BadParameter(f"'{text}' is not CELL=BYTES")
+            raise click.BadParameter(f"'{text}' is not CELL=BYTES", ctx, parameter)
         sizes[cell] = int(count)
     return sizes
 
 
-@click.command(help=SUMMARIES["rehearse"])
+@named_command("rehearse")
 @matrix_option
 @channel_option
-@click.option("--only", metavar="GLOB", default=None, help="Only cells whose id matches.")
+@only_option
 @engine_option
 @toolchain_option
-@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("rehearsal"), show_default=True)
-@click.option("--fake-build", is_flag=True, help="Make placeholder wheels in the place of builds.")
-@click.option("--fake-size", metavar="CELL=BYTES", multiple=True, callback=_sizes, help="The size of one of them.")
+@click.option("--output", "-o", type=PATH, default=Path("rehearsal"), show_default=True, help="Output folder.")
+@click.option("--fake-build", is_flag=True, help="Create placeholder wheels instead of building.")
+@click.option(
+    "--fake-size", metavar="CELL=BYTES", multiple=True, callback=_parse_sizes,
+    help="With --fake-build: size of one of them; repeatable.",
+)  # fmt: skip
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     matrix: Path,
@@ -54,14 +65,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     fake_size: dict[str, int],
     as_json: bool,
 ) -> None:
-    """Ends with the status of the first thing that failed; cells that cannot be built here are no failure."""
-    from fatwheel.declaration import load
-    from fatwheel.errors import UsageError
-    from fatwheel.pipelines.rehearsal import Options, rehearse
-    from fatwheel.plan import make_plan
+    """Build, test, release, index and install. Cells that this machine cannot build are skipped.
 
+    Exits with the code of the first failure.
+    """
     if fake_size and not fake_build:
-        raise UsageError("--fake-size needs --fake-build", help="add --fake-build")
+        raise UsageError("--fake-size requires --fake-build", help="add --fake-build")
     declaration = load(matrix)
     plan = make_plan(declaration, channel, only)
     options = Options(output, engine=engine, toolchain=toolchain, fake=fake_build, sizes=fake_size)
@@ -69,11 +78,11 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if as_json:
         echo_json(seen)
     else:
-        _show(seen)
-    _judge(seen)
+        _print(seen)
+    _raise_failures(seen)
 
 
-def _show(seen: Rehearsal) -> None:
+def _print(seen: Rehearsal) -> None:
     echo_table(
         ["cell", "build", "size", "smoke", "release", "install"],
         [
@@ -97,27 +106,24 @@ def _show(seen: Rehearsal) -> None:
     for (outcome, reason), ids in reasons.items():
         echo_wrapped(f"{outcome}: {', '.join(ids)}")
         echo_wrapped(reason, "  ")
-    live = sum(row.index == "listed" for row in seen.cells)
+    indexed = sum(row.index == "listed" for row in seen.cells)
     here = sum(row.build != "not here" for row in seen.cells)
-    elsewhere = len(seen.cells) - here
+    skipped = len(seen.cells) - here
     state = "published" if seen.published else "not published"
-    rest = f"; {elsewhere} cells need another machine" if elsewhere else ""
-    click.echo(f"\n{seen.tag} {state}: {live} of {here} wheels live, indexed in {seen.folder}/index{rest}")
+    rest = f"; {count_of(skipped, 'cell')} not buildable on this machine" if skipped else ""
+    click.echo(f"\n{seen.tag} {state}: {indexed} of {here} wheels released and indexed in {seen.folder}/index{rest}")
 
 
-def _judge(seen: Rehearsal) -> None:
-    from fatwheel.errors import BuildError, PipelineError, ReleaseIncomplete, VerificationError
-
+def _raise_failures(seen: Rehearsal) -> None:
     failed = [row for row in seen.cells if row.status]
-    wanted = [row for row in seen.cells if row.build == "done" and row.index != "listed"]
-    nothing = all(row.build == "not here" for row in seen.cells)
-    if nothing:
+    lost = [row for row in seen.cells if row.build == "done" and row.index != "listed"]
+    if all(row.build == "not here" for row in seen.cells):
         raise BuildError("this machine can build none of these cells", help="see the reasons above")
     if failed:
         kinds: dict[int, type[PipelineError]] = {4: BuildError, 5: VerificationError}
-        raise kinds.get(failed[0].status, ReleaseIncomplete)(f"{len(failed)} cells failed: {failed[0].reason}")
-    if wanted or not seen.published:
-        count = len(wanted)
-        raise ReleaseIncomplete(
-            f"{count} wanted wheel{'s are' if count != 1 else ' is'} not live", where=f"{seen.folder}/store {seen.tag}"
+        raise kinds.get(failed[0].status, ReleaseIncomplete)(
+            f"{count_of(len(failed), 'cell')} failed: {failed[0].reason}"
         )
+    if lost or not seen.published:
+        what = f"{count_of(len(lost), 'wheel')} not released" if lost else "the release is not published"
+        raise ReleaseIncomplete(what, where=f"{seen.folder}/store {seen.tag}")

@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from fatwheel.console.github_actions import append_step_summary
-from fatwheel.console.options import json_option, optional_matrix_option
+from fatwheel.console.options import PATH, channel_choice, json_option, named_command, optional_matrix_option
 from fatwheel.console.output import echo_json, echo_progress
 from fatwheel.console.report_tables import show_report
-from fatwheel.console.summaries import SUMMARIES
 from fatwheel.errors import VerificationError
 from fatwheel.pipelines.report import choose_store, report_options
 from fatwheel.report.html_report import write_page
@@ -18,21 +17,21 @@ from fatwheel.report.make_report import make_report
 from fatwheel.report.plots import require_matplotlib
 from fatwheel.report.summary import report_markdown
 
-_PATH = click.Path(path_type=Path)
 
-
-@click.command(help=SUMMARIES["report"])
+@named_command("report")
 @click.option(
-    "--store", metavar="STORE", help="dir:PATH or github:OWNER/REPO. [default: the channel's repository in --matrix]"
+    "--store",
+    metavar="STORE",
+    help="Release store: dir:PATH or github:OWNER/REPO.  [default: the channel's repository]",
 )
-@click.option("--records", type=_PATH, metavar="DIR", help="Unreleased wheels, or their build records.")
+@click.option("--records", type=PATH, metavar="DIR", help="Unreleased wheels, or their build records.")
 @optional_matrix_option
-@click.option("--channel", "-c", metavar="NAME", help="With --matrix: only releases of this channel.")
-@click.option("--dispatch", type=_PATH, metavar="FILE", help="Dispatch table: modules and their capabilities (JSON).")
+@click.option("--channel", "-c", type=channel_choice, help="Read only the releases of this channel.")
+@click.option("--dispatch", type=PATH, metavar="FILE", help="Dispatch table: modules and their capabilities (JSON).")
 @click.option(
     "--releases", type=click.IntRange(min=1), default=90, show_default=True, help="Number of past releases to read."
 )
-@click.option("--output", "-o", type=_PATH, metavar="DIR", help="Write an HTML report and report.json to this folder.")
+@click.option("--output", "-o", type=PATH, metavar="DIR", help="Write an HTML report and report.json to this folder.")
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
     store: str | None,
@@ -44,7 +43,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Exit with code 5 if a wheel is too large, grew too much, or has no code for a device that it covers."""
+    """Exits with code 5 if a wheel is too large, grew too much, or has no code for a device that it covers."""
     if output:
         require_matplotlib()
     options = report_options(

@@ -1,4 +1,4 @@
-"""`fatwheel schema`: the JSON Schema of matrix.yaml, for editors and for the drift check."""
+"""`fatwheel schema`: print the JSON Schema of matrix.yaml, or write it to a file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.console.options import named_command
+from fatwheel.declaration.schema import schema_text
+from fatwheel.records.base import write_atomically
 
 
-@click.command(help=SUMMARIES["schema"])
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), default=None, help="A file.")
+@named_command("schema")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    help="Output file.  [default: standard output]",
+)  # fmt: skip
 def command(output: Path | None) -> None:
-    """To standard output, or to a file."""
-    from fatwheel.declaration.schema import schema_text
-    from fatwheel.records.base import write_atomically
-
+    """Editors that read JSON Schema complete and check matrix.yaml with it."""
     if output is None:
         click.echo(schema_text(), nl=False)
     else:

@@ -1,4 +1,4 @@
-"""`fatwheel variants`: wheel variants of ordinary wheels, for uv's preview."""
+"""`fatwheel variants`: create wheel variants, for the preview of uv."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.options import json_option
+from fatwheel.console.options import PATH, json_option, named_command
 from fatwheel.console.output import echo_json
-from fatwheel.console.summaries import SUMMARIES
-
-_PATH = click.Path(path_type=Path)
+from fatwheel.wheels.making.variants import make_variants
 
 
-@click.command(help=SUMMARIES["variants"])
-@click.argument("wheels", nargs=-1, required=True, type=_PATH)
-@click.option("--output", "-o", required=True, type=_PATH, help="The folder to write them to.")
+@named_command("variants")
+@click.argument("wheels", nargs=-1, required=True, type=PATH)
+@click.option("--output", "-o", required=True, type=PATH, help="Output folder.")
 @json_option
 def command(wheels: tuple[Path, ...], output: Path, as_json: bool) -> None:
-    """Experimental. Release what it writes, and the index lists it; uv reads it with its preview wheel-variants."""
-    from fatwheel.wheels.making.variants import make_variants
+    """Experimental. Wheels must have been built by fatwheel. Release the variants, and the index lists them.
 
+    uv installs them with its preview feature wheel-variants.
+    """
     made = make_variants(wheels, output)
     if as_json:
         echo_json({"files": [str(path) for path in made]})

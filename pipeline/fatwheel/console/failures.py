@@ -49,7 +49,8 @@ def from_click(error: click.ClickException) -> UsageError:
 def from_system(error: OSError) -> PipelineError | None:
     """Return the error for a file or folder that cannot be used; None for any other error of the system."""
     place = error.filename2 or error.filename
-    reason = error.strerror or str(error)
+    text = error.strerror or str(error)
+    reason = text[:1].lower() + text[1:]
     if place is None and error.errno == errno.ENOENT and not _working_folder_exists():
         return UsageError("the working folder no longer exists", help="change to another folder")
     if error.errno in _FULL:

@@ -1,4 +1,4 @@
-"""Two plans of one channel: which cells and targets came and went."""
+"""Two plans of one channel: the cells and targets that were added and removed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def difference(old: Plan | None, now: Plan, revision: str) -> PlanDiff:
         revision=revision,
         channel=now.channel,
         version=(_version(old), _version(now) or ""),
-        came=[cell for id_, cell in after.items() if id_ not in before],
-        went=[cell for id_, cell in before.items() if id_ not in after],
+        added=[cell for id_, cell in after.items() if id_ not in before],
+        removed=[cell for id_, cell in before.items() if id_ not in after],
         changed=changes,
         excluded=[row for row in now.excluded if old is None or row not in old.excluded],
         included=[row for row in (old.excluded if old else ()) if row not in now.excluded],
@@ -57,10 +57,10 @@ def _change(old: Cell, now: Cell) -> CellChange | None:
             fields[name] = wishes
     change = CellChange(
         id=now.id,
-        targets_came=_without(now.targets, old.targets),
-        targets_went=_without(old.targets, now.targets),
-        covers_came=_without(now.covers, old.covers),
-        covers_went=_without(old.covers, now.covers),
+        targets_added=_without(now.targets, old.targets),
+        targets_removed=_without(old.targets, now.targets),
+        covers_added=_without(now.covers, old.covers),
+        covers_removed=_without(old.covers, now.covers),
         fields=fields,
     )
     return change if change != CellChange(id=now.id) else None

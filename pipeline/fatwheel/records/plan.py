@@ -85,13 +85,13 @@ class Plan(Record):
 
 
 class CellChange(Record):
-    """One cell that both plans have, with what came, what went, and other fields that differ (old, new)."""
+    """One cell that both plans have, with what was added and removed, and other fields that differ (old, new)."""
 
     id: str
-    targets_came: list[Target] = []
-    targets_went: list[Target] = []
-    covers_came: list[Capability] = []
-    covers_went: list[Capability] = []
+    targets_added: list[Target] = []
+    targets_removed: list[Target] = []
+    covers_added: list[Capability] = []
+    covers_removed: list[Capability] = []
     fields: dict[str, tuple[str | None, str | None]] = {}
 
 
@@ -101,8 +101,8 @@ class PlanDiff(Record):
     revision: str
     channel: str
     version: tuple[str | None, str]  # then (null where there was no such channel), now
-    came: list[Cell]
-    went: list[Cell]
+    added: list[Cell]
+    removed: list[Cell]
     changed: list[CellChange]
     excluded: list[Excluded] = []  # what is left out now, and was not
     included: list[Excluded] = []  # what was left out, and is not any more

@@ -37,10 +37,10 @@ def estimate_changes(
     found = [
         _estimate_changed(change, now, target_sizes, limit)
         for change in diff.changed
-        if change.targets_came or change.targets_went
+        if change.targets_added or change.targets_removed
     ]
-    found += [_estimate_added(cell, now, target_sizes, limit) for cell in diff.came if cell.targets]
-    for cell in diff.went:
+    found += [_estimate_added(cell, now, target_sizes, limit) for cell in diff.added if cell.targets]
+    for cell in diff.removed:
         wheel = _find_wheel(cell.id, cell.wheel, now)
         if wheel or cell.targets:
             before = wheel.bytes if wheel else None
@@ -88,7 +88,7 @@ def _estimate_changed(
         )
     total = Bounds(wheel.bytes, wheel.bytes, wheel.bytes, now.tag)
     unknown = []
-    for sign, targets in ((1, change.targets_came), (-1, change.targets_went)):
+    for sign, targets in ((1, change.targets_added), (-1, change.targets_removed)):
         for target in targets:
             one = estimate_target(target, target_sizes, cuda=wheel.cuda, arch=wheel.arch, label=change.id)
             if one is None:

@@ -50,10 +50,10 @@ def test_cells_that_came_went_and_changed(repository, capsys):
     assert run(["plan", "--diff", "HEAD", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["version"] == ["1.0", "1.1"]
-    assert [cell["id"] for cell in found["came"]] == ["cu130-aarch64-sm12x"]
-    assert [cell["id"] for cell in found["went"]] == ["cu130-x86_64-sm12x"]
+    assert [cell["id"] for cell in found["added"]] == ["cu130-aarch64-sm12x"]
+    assert [cell["id"] for cell in found["removed"]] == ["cu130-x86_64-sm12x"]
     x86, arm = found["changed"]
-    assert (x86["id"], x86["targets_came"], x86["targets_went"]) == ("cu130-x86_64-sm9x", ["8.9"], [])
+    assert (x86["id"], x86["targets_added"], x86["targets_removed"]) == ("cu130-x86_64-sm9x", ["8.9"], [])
     assert arm["fields"] == {"tag": ["cp39-abi3-manylinux_2_28_aarch64", "cp39-abi3-manylinux_2_34_aarch64"]}
     assert found["same"] == 0
 
