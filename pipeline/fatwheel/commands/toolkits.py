@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from fatwheel import targets
 from fatwheel.console.options import PATH, json_option, named_command
 from fatwheel.console.output import echo_json, echo_progress, echo_table
 from fatwheel.errors import DriftError, UsageError
 from fatwheel.records.base import write_atomically
-from fatwheel.targets import Toolkit, toolkits
-from fatwheel.targets.table import DATA, read_ptxas, table_with
+from fatwheel.targets import Toolkit, table
 
 
 @named_command("toolkits")
@@ -24,14 +24,14 @@ def command(ptxas: Path | None, write: bool, as_json: bool) -> None:
     if ptxas is None:
         if write:
             raise UsageError("--write requires --ptxas", help="add --ptxas PATH")
-        _print(list(toolkits().values()), as_json)
+        _print(list(targets.toolkits().values()), as_json)
         return
     row = _run_ptxas(ptxas)
     _print([row], as_json)
     if write:
         _write(row)
     else:
-        _compare(row, toolkits().get(row.release))
+        _compare(row, targets.toolkits().get(row.release))
 
 
 def _run_ptxas(ptxas: Path) -> Toolkit:
@@ -44,7 +44,7 @@ def _run_ptxas(ptxas: Path) -> Toolkit:
             help = "give the path of an installed ptxas, e.g. /usr/local/cuda/bin/ptxas"
             raise UsageError(f"cannot run {ptxas} as ptxas: {error}", help=help) from None
         texts.append(done.stdout)
-    return read_ptxas(*texts)
+    return table.read_ptxas(*texts)
 
 
 def _print(rows: list[Toolkit], as_json: bool) -> None:
@@ -67,8 +67,8 @@ def _compare(row: Toolkit, known: Toolkit | None) -> None:
 
 
 def _write(row: Toolkit) -> None:
-    before = DATA.read_text(encoding="utf-8")
-    after = table_with(row, before)
+    before = table.DATA.read_text(encoding="utf-8")
+    after = table.table_with(row, before)
     if after != before:
-        write_atomically(DATA, after.encode())
-    echo_progress(f"{DATA}: {'written' if after != before else 'unchanged'}")
+        write_atomically(table.DATA, after.encode())
+    echo_progress(f"{table.DATA}: {'written' if after != before else 'unchanged'}")

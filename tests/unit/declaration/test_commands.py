@@ -145,7 +145,7 @@ def test_init_never_overwrites(tmp_path, capsys):
     (tmp_path / "matrix.yaml").write_text("mine\n")
     assert run(["init", "--yes"]) == 2
     assert (tmp_path / "matrix.yaml").read_text() == "mine\n"
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_toolkits_agree_with_a_ptxas_or_differ_with_3(tmp_path, capsys, monkeypa
     assert "it compiles 107 107f 107a" in capsys.readouterr().err
     monkeypatch.setattr("fatwheel.targets.toolkits", dict)
     assert run(["toolkits", "--ptxas", _ptxas(tmp_path, "13.4")]) == 3
-    assert "the table has no row for CUDA 13.4" in capsys.readouterr().err
+    assert "the toolkit table has no row for CUDA 13.4" in capsys.readouterr().err
 
 
 def test_toolkits_are_written_back_byte_for_byte(tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_write_without_a_ptxas_is_a_usage_error():
 def test_init_says_what_it_guessed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["init", "--yes", "--version", "2.0"]) == 0
-    assert "guessed, as no pyproject.toml says it: name\n" in capsys.readouterr().err
+    assert "guessed, as pyproject.toml does not declare it: name\n" in capsys.readouterr().err
 
 
 def test_a_declaration_in_a_folder_above_is_named_and_not_taken(tmp_path, monkeypatch, capsys):

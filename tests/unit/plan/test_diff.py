@@ -64,7 +64,7 @@ def test_a_new_version_alone_changes_nothing(repository, capsys):
     assert run(["plan", "--diff", "HEAD"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "release 1.0 -> 1.1, since HEAD",
-        "0 came, 0 went, 0 changed, 3 as they were",
+        "0 added, 0 removed, 0 changed, 3 unchanged",
     ]
 
 
@@ -97,7 +97,7 @@ def test_the_version_file_and_folders_of_the_old_revision_count(repository, caps
         (["--diff", "HEAD~9"], "git knows no revision 'HEAD~9'"),
         (["--diff", "-x"], "git knows no revision '-x'"),
         (["--diff", "HEAD", "--only", "*"], "--diff compares whole plans"),
-        (["--commit", "HEAD"], "--commit goes with --tag"),
+        (["--commit", "HEAD"], "--commit requires --tag"),
         (["--tag", "v2"], "the tag v2 is not that of the version 1.0"),
     ],
 )
