@@ -1,4 +1,4 @@
-"""One build for all targets of a CUDA label and CPU, divided into the wheels of its cells."""
+"""Build all targets of a CUDA label and CPU at once, and split the wheel into those of its cells."""
 
 import json
 import platform
@@ -24,7 +24,7 @@ ARCH = platform.machine()
 
 @pytest.fixture
 def matrix(tmp_path):
-    """minikernels, declared to be built once and split."""
+    """The minikernels example with `split: true`."""
     place = tmp_path / "minikernels"
     shutil.copytree(EXAMPLE, place)
     text = (EXAMPLE / "matrix.yaml").read_text()
@@ -38,7 +38,7 @@ def matrix(tmp_path):
     return place / "matrix.yaml"
 
 
-def test_families_come_out_of_one_build_each_with_its_own_code_and_version(matrix, tmp_path, capfd):
+def test_one_build_makes_the_wheels_of_all_families(matrix, tmp_path, capfd):
     out = tmp_path / "dist"
     status = run(["build", f"cu130-{ARCH}-sm*", "-m", str(matrix), "--modules", "softmax", "-o", str(out), "--json",
                   "--cache", "off"])  # fmt: skip
@@ -59,7 +59,7 @@ def test_families_come_out_of_one_build_each_with_its_own_code_and_version(matri
     assert names == sorted(name for one in records for name in (one.wheel, f"{one.wheel}.build.json"))
 
 
-def test_a_build_that_fails_fails_every_cell_of_its_group(matrix, tmp_path, capfd, monkeypatch):
+def test_a_failed_build_fails_every_cell_of_its_group(matrix, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("NVCC_PREPEND_FLAGS", "-include no_such_header.h")
     status = run(["build", f"cu130-{ARCH}-sm*", "-m", str(matrix), "-o", str(tmp_path / "dist")])
     assert status == 4

@@ -1,4 +1,4 @@
-"""The reader of fat binaries against NVIDIA's own, entry by entry, on libraries that nvcc makes here."""
+"""Compare the fat binary reader with cuobjdump, entry by entry, on libraries that nvcc compiles here."""
 
 import json
 import re
@@ -92,7 +92,7 @@ def read(path: Path) -> Ours:
     return Ours(headers, [entry for one in containers for entry in one.entries])
 
 
-def test_every_entry_is_the_one_that_cuobjdump_lists(library, cuobjdump):
+def test_entries_equal_those_that_cuobjdump_lists(library, cuobjdump):
     ours = read(library).entries
     listed = subprocess.run([cuobjdump, "-all", library], capture_output=True, text=True, check=True).stdout
     kinds = {"elf": "sass", "ptx": "ptx"}
@@ -105,7 +105,7 @@ def test_every_entry_is_the_one_that_cuobjdump_lists(library, cuobjdump):
 
 
 @pytest.mark.parametrize("code", ["sass", "ptx"])
-def test_raw_sizes_are_those_of_the_files_that_cuobjdump_extracts(library, cuobjdump, code, tmp_path):
+def test_raw_sizes_equal_those_of_extracted_files(library, cuobjdump, code, tmp_path):
     """PTX is kept with the NUL at its end, which is not extracted."""
     option, nul = {"sass": ("-xelf", 0), "ptx": ("-xptx", 1)}[code]
     told = subprocess.run(
@@ -117,12 +117,12 @@ def test_raw_sizes_are_those_of_the_files_that_cuobjdump_extracts(library, cuobj
     assert extracted == [entry.raw for entry in read(library).entries if entry.code == code]
 
 
-def test_compression_is_what_nvcc_was_told(library):
+def test_compression_follows_the_nvcc_option(library):
     found = {e.compression for e in read(library).entries if e.code == "sass"}
     assert found == {{"default": "none", "size": "zstd", "relocatable": "zstd", "lz4": "lz4"}[library.stem]}
 
 
-def test_the_inventory_of_a_wheel_is_that_of_the_library_in_it(library, tmp_path, capsys):
+def test_the_inventory_of_a_wheel_equals_that_of_its_library(library, tmp_path, capsys):
     tree = tmp_path / "tree/demo_jit"
     tree.mkdir(parents=True)
     shutil.copy(library, tree / "k.so")
@@ -137,7 +137,7 @@ def test_the_inventory_of_a_wheel_is_that_of_the_library_in_it(library, tmp_path
     assert json.loads(capsys.readouterr().out) == [json.loads(inside.to_json())]
 
 
-def test_a_target_that_the_compiler_was_not_told_is_found(library, tmp_path):
+def test_an_undeclared_target_is_found(library, tmp_path):
     tree = tmp_path / "tree/demo_jit"
     tree.mkdir(parents=True)
     shutil.copy(library, tree / "k.so")

@@ -1,4 +1,4 @@
-"""Splitting what nvcc really makes: the code of the parts is that of direct builds, and other tools accept it."""
+"""Split wheels compiled by nvcc: the parts have the code of direct builds, and other tools accept them."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ def nvcc() -> Path:
 
 @pytest.fixture(scope="module", params=["whole", "relocatable"])
 def builds(request, nvcc, tmp_path_factory) -> tuple[Path, Path]:
-    """One library for all targets and one for some, both with code that is not compressed."""
+    """One library for all targets and one for some of them, both with uncompressed code."""
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "k.cu").write_text(SOURCE)
     made = []
@@ -77,7 +77,7 @@ def instructions(data: bytes) -> list[tuple[str, str, str]]:
     return sorted(found)
 
 
-def test_the_code_of_a_part_is_that_of_a_direct_build(builds):
+def test_a_part_has_the_code_of_a_direct_build(builds):
     everything, some = builds
     ours = instructions(thinned(everything, SOME))
     assert ours == instructions(some.read_bytes())
@@ -85,7 +85,7 @@ def test_the_code_of_a_part_is_that_of_a_direct_build(builds):
     assert ours
 
 
-def test_the_rest_of_the_file_is_as_it_was(builds):
+def test_the_rest_of_the_file_is_unchanged(builds):
     everything, _ = builds
     before, after = everything.read_bytes(), thinned(everything, SOME)
     old, new = read_elf(BytesSource(before)), read_elf(BytesSource(after))
@@ -93,7 +93,7 @@ def test_the_rest_of_the_file_is_as_it_was(builds):
 
 
 @pytest.mark.parametrize("tool", [["strip"], ["patchelf", "--set-rpath", "$ORIGIN"]], ids=lambda tool: tool[0])
-def test_other_tools_work_on_the_result(tool, builds, tmp_path):
+def test_other_tools_accept_the_result(tool, builds, tmp_path):
     if not shutil.which(tool[0]):
         pytest.skip(f"no {tool[0]} on this machine")
     path = tmp_path / "part.so"
@@ -106,7 +106,7 @@ def test_other_tools_work_on_the_result(tool, builds, tmp_path):
     )
 
 
-def test_auditwheel_takes_a_part_and_leaves_its_machine_code(builds, tmp_path):
+def test_auditwheel_accepts_a_part_and_keeps_its_machine_code(builds, tmp_path):
     part = thinned(builds[0], SOME)
     (tmp_path / "tree" / "parts").mkdir(parents=True)
     (tmp_path / "tree" / "parts" / "k.so").write_bytes(part)

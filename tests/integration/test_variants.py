@@ -1,4 +1,4 @@
-"""Wheel variants: made of ordinary wheels, listed by the index, and chosen by released uv for the GPU it is told."""
+"""Wheel variants: made from ordinary wheels, listed by the index, and selected by released uv for a given GPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_names_end_in_the_label_and_one_file_describes_them(made):
     assert told["variants"]["null"] == {}
 
 
-def test_a_variant_is_a_sound_wheel_of_the_public_version_with_the_same_code(made, tmp_path):
+def test_a_variant_is_a_valid_wheel_of_the_public_version_with_the_same_code(made, tmp_path):
     plain = tmp_path / "demo_kernels-1.0-py3-none-any.whl"
     shutil.copy(made[1], plain)
     seen = verify(plain, None)
@@ -65,7 +65,7 @@ def test_the_same_wheels_give_the_same_bytes(made, tmp_path):
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in made]
 
 
-def test_a_label_that_means_other_gpus_on_another_cpu_names_the_cpu(tmp_path):
+def test_a_label_with_different_gpus_per_cpu_gets_the_cpu(tmp_path):
     pair = [
         make_wheel(tmp_path, "1.0+cu130.sm10x", covers=covers, tags=f"py3-none-manylinux_2_28_{arch}")
         for arch, covers in (("x86_64", ("10.0",)), ("aarch64", ("10.0", "11.0")))
@@ -97,7 +97,7 @@ def site(tmp_path_factory):
         yield served, shelf
 
 
-def test_the_index_lists_them_apart_from_wheels_that_everybody_reads(site):
+def test_the_index_lists_variants_separately(site):
     _, shelf = site
     held = shelf.data()
     assert (held.wheels, held.missing) == ([], [])
@@ -115,7 +115,7 @@ def test_the_index_lists_them_apart_from_wheels_that_everybody_reads(site):
         ("7.0", "13.0", "1.0"),
     ],
 )
-def test_released_uv_takes_the_variant_for_the_gpu(site, tmp_path, gpu, driver, version):
+def test_released_uv_selects_the_variant_for_the_gpu(site, tmp_path, gpu, driver, version):
     if shutil.which("uv") is None:
         pytest.skip("no uv here")
     served, _ = site

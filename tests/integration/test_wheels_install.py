@@ -1,4 +1,4 @@
-"""Wheels that fatwheel packs, installed by the real pip and uv."""
+"""Install wheels packed by fatwheel with pip, uv and installer."""
 
 import platform
 import shutil
@@ -25,7 +25,7 @@ def pip(wheel: Path, folder: Path) -> list[str]:
 
 
 def installer(wheel: Path, folder: Path) -> list[str]:
-    """The library that other installers are made of, which holds every file against RECORD."""
+    """Install with pypa/installer, which compares every file with RECORD."""
     prefix = folder.parent / "prefix"
     move = (
         "import shutil, subprocess, sys, pathlib;"
@@ -83,7 +83,7 @@ def packed(tmp_path) -> tuple[Path, dict[str, bytes]]:
     return wheel, files
 
 
-def test_a_packed_wheel_installs_as_it_was(tmp_path, install):
+def test_a_packed_wheel_installs_unchanged(tmp_path, install):
     wheel, files = packed(tmp_path)
     folder = install(wheel)
     assert {name: (folder / name).read_bytes() for name in files} == files
@@ -94,7 +94,7 @@ def test_a_packed_wheel_installs_as_it_was(tmp_path, install):
     assert (info / "fatwheel.json").exists()
 
 
-def test_a_stamped_wheel_installs(tmp_path, install):
+def test_a_wheel_with_embedded_metadata_installs(tmp_path, install):
     wheel, files = packed(tmp_path)
     bare = rezip(wheel, lambda members: members.pop(f"{WheelName.parse(wheel.name).dist_info}/fatwheel.json"))
     folder = install(embed_metadata(bare, tmp_path / "stamped", stamp()))

@@ -1,4 +1,4 @@
-"""The readers of ELF files and fat binaries: they count what was written, and garbage never breaks them."""
+"""ELF files and fat binaries are read as written, and invalid data never causes a traceback."""
 
 from contextlib import suppress
 
@@ -43,7 +43,7 @@ def test_every_entry_is_read_as_it_was_written(containers):
 
 
 @given(CONTAINERS, CONTAINERS)
-def test_a_library_holds_the_entries_of_both_sections(first, second):
+def test_a_library_has_the_entries_of_both_sections(first, second):
     data = ElfFile(sections={".nv_fatbin": written(first), "__nv_relfatbin": written(second)}).build()
     found = read_code(BytesSource(data), read_elf(BytesSource(data)))
     assert sum(len(one.entries) for one in found) == sum(len(entries) for entries, _ in [*first, *second])
@@ -60,7 +60,7 @@ def mutated(data: bytes, mutations, cut: int | None) -> bytes:
 
 
 @given(CONTAINERS, MUTATIONS, st.none() | st.integers(0, 1 << 20))
-def test_mutated_fat_binaries_are_read_or_refused(containers, mutations, cut):
+def test_mutated_fat_binaries_are_read_or_rejected(containers, mutations, cut):
     data = written(containers) + container(entry())
     with suppress(Malformed):
         for one in read_containers(BytesSource(mutated(data, mutations, cut))):
@@ -77,7 +77,7 @@ LIBRARY = ElfFile(
 
 
 @given(MUTATIONS, st.none() | st.integers(0, 1 << 20))
-def test_mutated_libraries_are_read_or_refused(mutations, cut):
+def test_mutated_libraries_are_read_or_rejected(mutations, cut):
     source = BytesSource(mutated(LIBRARY, mutations, cut))
     with suppress(Malformed):
         headers = read_elf(source)
@@ -87,7 +87,7 @@ def test_mutated_libraries_are_read_or_refused(mutations, cut):
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_read_or_refused(data):
+def test_any_bytes_are_read_or_rejected(data):
     for start in (data, b"\x7fELF\x02\x01" + data, b"\x50\xed\x55\xba\x01\0\x10\0" + data):
         source = BytesSource(start)
         for read in (read_elf, lambda s: list(read_containers(s))):

@@ -1,4 +1,4 @@
-"""Packing and verifying: whatever is packed is sound, and whatever is changed afterwards is found."""
+"""Any packed wheel is valid, and `verify` finds any later change."""
 
 import tempfile
 from pathlib import Path
@@ -23,7 +23,7 @@ TREES = st.dictionaries(NAMES, BYTES, min_size=1, max_size=6)
 
 
 def fits(tree) -> bool:
-    """Whether a file system and a wheel can both hold it."""
+    """Whether both a file system and a wheel can contain it."""
     names = {f"demo_jit/{name}".lower() for name in tree}
     folders = {"/".join(name.split("/")[:depth]) for name in names for depth in range(1, name.count("/") + 1)}
     return (
@@ -47,7 +47,7 @@ def installed(wheel) -> dict[str, bytes]:
 
 @settings(deadline=None)
 @given(TREES)
-def test_whatever_is_packed_is_sound_and_comes_back(tree):
+def test_any_packed_wheel_is_valid_and_restores_its_files(tree):
     assume(fits(tree) and "k.so" not in tree)
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, tree)
@@ -58,7 +58,7 @@ def test_whatever_is_packed_is_sound_and_comes_back(tree):
 
 @settings(deadline=None)
 @given(TREES)
-def test_stamping_keeps_all_else(tree):
+def test_embedding_metadata_keeps_everything_else(tree):
     assume(fits(tree) and "k.so" not in tree)
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, tree)
@@ -72,7 +72,7 @@ TREE = {"a.py": b"x = 1\n" * 50, "data/b.bin": bytes(range(256)), "empty": b""}
 
 @settings(deadline=None)
 @given(st.integers(0, 1 << 30), st.integers(1, 255))
-def test_one_changed_byte_is_found_or_changes_nothing_that_is_installed(place, flip):
+def test_one_changed_byte_is_found_or_does_not_change_installed_files(place, flip):
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, TREE)
         before, data = installed(wheel), bytearray(wheel.read_bytes())
@@ -84,7 +84,7 @@ def test_one_changed_byte_is_found_or_changes_nothing_that_is_installed(place, f
 
 @settings(deadline=None)
 @given(st.sampled_from(["a.py", "data/b.bin", "k.so"]), st.integers(0, 1 << 20), st.integers(1, 255))
-def test_one_changed_byte_within_a_member_is_found_although_the_zip_is_whole(name, place, flip):
+def test_one_changed_byte_in_a_member_of_a_valid_zip_is_found(name, place, flip):
     def change(members):
         data = bytearray(members[f"demo_jit/{name}"])
         data[place % len(data)] ^= flip
@@ -97,7 +97,7 @@ def test_one_changed_byte_within_a_member_is_found_although_the_zip_is_whole(nam
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_member_that_is_renamed_left_out_or_added_is_found(data):
+def test_a_renamed_missing_or_added_member_is_found(data):
     def change(members):
         name = data.draw(st.sampled_from(sorted(members)))
         what = data.draw(st.sampled_from(["rename", "remove", "add"]))
@@ -118,7 +118,7 @@ def test_a_member_that_is_renamed_left_out_or_added_is_found(data):
     st.sampled_from([VERSION, "1.0", "1.0+cu130", "1.0+cu130.sm9x", "1.0.post1+cu130.sm12x"]),
     st.sampled_from([TAGS, "cp310-abi3-manylinux_2_28_x86_64", "cp39-abi3-manylinux_2_34_x86_64", "py3-none-any"]),
 )
-def test_a_wheel_that_is_renamed_is_found(name, version, tags):
+def test_a_renamed_wheel_is_found(name, version, tags):
     renamed = f"{name}-{version}-{tags}.whl"
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, TREE)
@@ -127,7 +127,7 @@ def test_a_wheel_that_is_renamed_is_found(name, version, tags):
 
 @settings(deadline=None)
 @given(st.integers(3000, 200_000))
-def test_a_placeholder_of_any_size_is_sound(size):
+def test_a_placeholder_of_any_size_is_valid(size):
     with tempfile.TemporaryDirectory() as folder:
         wheel = write_placeholder(
             Path(folder), f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=size, import_name="demo_jit"
@@ -138,5 +138,5 @@ def test_a_placeholder_of_any_size_is_sound(size):
 
 @settings(deadline=None)
 @given(st.lists(st.builds(Line, st.text(st.characters(exclude_categories=("Cs",))), st.text("abc=,"), st.text("019"))))
-def test_a_record_comes_back_as_it_was_written(lines):
+def test_a_record_is_read_as_written(lines):
     assert list(read_record(write_record(lines))) == lines

@@ -1,4 +1,4 @@
-"""Fat binaries, ELF files and wheels made byte by byte, so that tests can say what is in them."""
+"""Fat binaries, ELF files and wheels with contents that tests choose byte by byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = f"demo_jit-{VERSION}-{TAGS}.whl"
 
 
 def entry(arch=90, suffix="", *, kind=2, payload=b"\x7fELF" + bytes(60), packed="none", raw=0, header=64) -> bytes:
-    """One entry. ``packed``: none, lz4 or zstd, with ``raw`` bytes when unpacked."""
+    """One entry. ``packed``: none, lz4 or zstd, with ``raw`` bytes after decompression."""
     size = len(payload)
     padded = payload + bytes(-size % 8)
     flags = FLAGS[suffix] | {"none": 0, "lz4": 0x2000, "zstd": 0x8000}[packed]
@@ -40,7 +40,7 @@ def container(*entries: bytes) -> bytes:
 
 @dataclass
 class ElfFile:
-    """An ELF file with the parts that are looked at, and no code."""
+    """An ELF file with the parts that fatwheel reads, and no code."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict)
     machine: int = 62
@@ -111,7 +111,7 @@ class ElfFile:
 
 
 def library(*targets: str, ptx: Sequence[str] = (), **parts) -> bytes:
-    """A library with machine code for targets as ``90a`` and PTX for others."""
+    """A library with machine code for targets like ``90a``, and PTX for others."""
     split = [(int(t.rstrip("af")), t.lstrip("0123456789"), 2) for t in targets]
     split += [(int(t.rstrip("af")), t.lstrip("0123456789"), 1) for t in ptx]
     code = container(*(entry(arch, suffix, kind=kind) for arch, suffix, kind in split)) if split else b""
@@ -119,7 +119,7 @@ def library(*targets: str, ptx: Sequence[str] = (), **parts) -> bytes:
 
 
 def stamp(**changes) -> EmbeddedMetadata:
-    """The stamp of the demo wheel."""
+    """The embedded metadata of the demo wheel."""
     told = {
         "distribution": "demo-jit", "version": VERSION, "cuda": "cu130", "toolkit": "13.0", "arch": "x86_64",
         "family": "sm12x", "targets": ["12.0f"], "covers": ["12.0", "12.1"], "commit": None,
@@ -140,7 +140,7 @@ def demo(folder: Path, files: Mapping[str, bytes] | None = None, *, tags=TAGS, s
 
 
 def rezip(wheel: Path, change, *, name: str | None = None) -> Path:
-    """The wheel written again with the standard library, its members changed by ``change(dict of bytes)``."""
+    """The wheel rewritten with `zipfile`; ``change`` edits its members, a dictionary of bytes."""
     with zipfile.ZipFile(wheel) as archive:
         members = {info.filename: archive.read(info) for info in archive.infolist()}
     change(members)

@@ -26,7 +26,7 @@ BODY = b"0123456789" * 1000
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_member_can_be_read_by_position_whole_and_in_pieces(method):
+def test_a_member_is_read_by_position_whole_or_in_pieces(method):
     found = opened(zipped({"a/b.bin": BODY}, method=method))
     member = found.by_name["a/b.bin"]
     assert found.read(member) == b"".join(found.chunks(member)) == BODY
@@ -36,7 +36,7 @@ def test_a_member_can_be_read_by_position_whole_and_in_pieces(method):
         assert source.read(1234, 5) == BODY[1234:1239]
 
 
-def test_a_member_that_is_larger_than_memory_allows_is_read_through_a_file(monkeypatch):
+def test_a_member_too_large_for_memory_is_read_through_a_file(monkeypatch):
     monkeypatch.setattr(archives, "IN_MEMORY", 10)
     found = opened(zipped({"a": BODY}))
     with found.contents(found.by_name["a"]) as source:
@@ -44,7 +44,7 @@ def test_a_member_that_is_larger_than_memory_allows_is_read_through_a_file(monke
         assert source.read(9_990, 10) == BODY[-10:]
 
 
-def test_folders_are_no_files():
+def test_folders_are_not_listed_as_files():
     assert list(opened(zipped({"a/": b"", "a/b": b"x"})).by_name) == ["a/b"]
 
 
@@ -57,12 +57,12 @@ def test_the_dist_info_folder_is_found():
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"not a zip" * 100, zipped({"a": BODY})[:-4], zipped({"a": BODY})[40:]])
-def test_what_is_no_zip_is_an_error_that_names_the_file(data):
+def test_an_invalid_zip_file_is_an_error_that_names_the_file(data):
     with pytest.raises(VerificationError, match=r"x\.whl"):
         opened(data)
 
 
-def test_a_file_that_is_not_there_is_a_mistake_of_usage(tmp_path):
+def test_a_missing_file_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         Archive.open(tmp_path / "x.whl")
     with pytest.raises(UsageError, match="directory"):
@@ -84,13 +84,13 @@ def corrupted(find: bytes, put: bytes, *, last=False, members=None, method=zipfi
         (zipped({"member.bin": BODY}, method=zipfile.ZIP_BZIP2), "compression method 12"),
     ],
 )
-def test_a_member_that_is_not_what_the_directory_says_is_an_error(data, what):
+def test_a_header_that_differs_from_the_directory_is_an_error(data, what):
     found = opened(data)
     with pytest.raises(Malformed, match=what):
         found.read(found.by_name["member.bin"])
 
 
-def test_a_declared_size_that_is_not_the_real_one_is_an_error_however_it_is_read():
+def test_a_wrong_declared_size_is_an_error_with_every_way_of_reading():
     real = struct.pack("<I", len(BODY))
     for claimed in (len(BODY) - 1, len(BODY) + 1, 0):
         data = zipped({"member.bin": BODY}).replace(real, struct.pack("<I", claimed))
@@ -111,7 +111,7 @@ def test_members_that_share_bytes_are_an_error():
         opened(bytes(data))
 
 
-def test_a_member_that_would_grow_out_of_all_proportion_is_not_unpacked():
+def test_a_zip_bomb_is_not_unpacked():
     found = opened(zipped({"bomb": bytes(80 << 20)}))
     (member,) = found.members
     for read in (
@@ -123,7 +123,7 @@ def test_a_member_that_would_grow_out_of_all_proportion_is_not_unpacked():
             read()
 
 
-def test_many_small_bombs_are_one_large_one(monkeypatch):
+def test_many_small_bombs_are_found_by_their_total(monkeypatch):
     data = zipped({str(n): bytes(1 << 20) for n in range(9)})
     assert len(opened(data).members) == 9
     monkeypatch.setattr(archives, "BOMB_TOTAL", 8 << 20)
@@ -137,6 +137,6 @@ def test_a_small_member_is_not_read_beyond_its_limit():
         found.read(found.by_name["a"], limit=100)
 
 
-def test_data_in_front_of_the_archive_moves_nothing():
+def test_an_archive_with_data_before_it_is_read():
     found = opened(b"#!/bin/sh\n" + zipped({"a": BODY}))
     assert found.read(found.by_name["a"]) == BODY

@@ -9,7 +9,7 @@ from fatwheel.wheels.io.byte_sources import Malformed
 
 
 class Far:
-    """Bytes that are all over; what was asked for is kept."""
+    """A slow source that records requests."""
 
     def __init__(self, size):
         self.size = size
@@ -29,7 +29,7 @@ class Far:
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 77])
 @pytest.mark.parametrize("tail", [0, 1, 2 * BLOCK])
-def test_any_read_gives_the_bytes_that_are_there(size, tail):
+def test_any_read_returns_the_bytes_of_the_source(size, tail):
     far, rng = Far(size), random.Random(size + tail)
     cache = BlockCache(size, far.fetch, far.bytes(max(0, size - tail), min(size, tail)))
     for _ in range(30):
@@ -42,7 +42,7 @@ def test_any_read_gives_the_bytes_that_are_there(size, tail):
             assert cache.read(at, length) == far.bytes(at, length)
 
 
-def test_memory_stays_the_same_however_much_is_read():
+def test_memory_use_does_not_grow_with_the_bytes_read():
     def fetch(_, length, into):
         into.write(bytes(length))
 
@@ -56,7 +56,7 @@ def test_memory_stays_the_same_however_much_is_read():
     assert sum(map(len, cache._blocks.values())) <= KEPT * BLOCK
 
 
-def test_a_long_read_leaves_no_blocks_behind():
+def test_a_long_read_is_not_cached():
     def fetch(_, length, into):
         into.write(bytes(length))
 
@@ -65,7 +65,7 @@ def test_a_long_read_leaves_no_blocks_behind():
     assert not cache._blocks
 
 
-def test_what_follows_comes_in_growing_steps_and_what_is_scattered_in_single_blocks():
+def test_sequential_reads_fetch_growing_runs_and_random_ones_single_blocks():
     def fetch(_, length, into):
         asked.append(length // BLOCK)
         into.write(bytes(length))
@@ -81,7 +81,7 @@ def test_what_follows_comes_in_growing_steps_and_what_is_scattered_in_single_blo
     assert asked == [1, 1, 1, 1]
 
 
-def test_threads_that_want_the_same_ask_once():
+def test_threads_that_need_the_same_block_fetch_it_once():
     far = Far(40 * BLOCK)
     slow = threading.Event()
 
@@ -97,7 +97,7 @@ def test_threads_that_want_the_same_ask_once():
     assert far.asked == [(3 * BLOCK, BLOCK)]
 
 
-def test_a_failure_reaches_all_who_wait_and_the_next_read_tries_again():
+def test_a_failure_reaches_all_waiting_threads_and_the_next_read_retries():
     far, failing = Far(10 * BLOCK), [True]
 
     def fetch(offset, length, into):
@@ -113,7 +113,7 @@ def test_a_failure_reaches_all_who_wait_and_the_next_read_tries_again():
     assert cache.read(5, 3 * BLOCK) == far.bytes(5, 3 * BLOCK)
 
 
-def test_a_long_read_asks_only_for_what_is_not_here():
+def test_a_long_read_fetches_only_missing_blocks():
     far = Far(DIRECT + 6 * BLOCK)
     cache = BlockCache(far.size, far.fetch, far.bytes(far.size - 2 * BLOCK, 2 * BLOCK))
     cache.read(0, 10)

@@ -24,12 +24,12 @@ families:
 """
 
 
-def test_verify_ends_with_0_for_a_sound_wheel(tmp_path, capsys):
+def test_verify_exits_with_0_for_a_valid_wheel(tmp_path, capsys):
     assert run(["verify", str(demo(tmp_path))]) == 0
     assert capsys.readouterr().out.endswith("whl: OK\n")
 
 
-def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
+def test_verify_exits_with_5_and_prints_help(tmp_path, capsys):
     wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="/opt/x")})
     assert run(["verify", str(wheel)]) == 5
     told = capsys.readouterr()
@@ -38,7 +38,7 @@ def test_verify_ends_with_5_and_says_what_to_do(tmp_path, capsys):
     assert "whl: 1 error" in told.err
 
 
-def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, capsys):
+def test_verify_prints_one_json_document_also_with_errors(tmp_path, capsys):
     wheel = tmp_path / f"demo_jit-{VERSION}-{TAGS}.whl"
     wheel.write_bytes(b"not a wheel")
     assert run(["verify", str(wheel), "--json"]) == 5
@@ -47,14 +47,14 @@ def test_verify_gives_one_json_document_also_when_something_is_wrong(tmp_path, c
     assert set(found["findings"][0]) == {"kind", "severity", "member", "what", "help"}
 
 
-def test_warnings_alone_end_with_0(tmp_path, capsys):
+def test_warnings_alone_exit_with_0(tmp_path, capsys):
     wheel = demo(tmp_path, {"demo_jit/k.so": library("120f", rpath="$ORIGIN/../../x")})
     assert run(["verify", str(wheel)]) == 0
     assert "OK, 1 warning" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("held", ["120f", "90a"])
-def test_verify_against_a_cell(tmp_path, held, capsys):
+def test_verify_with_a_cell(tmp_path, held, capsys):
     (tmp_path / "matrix.yaml").write_text(MATRIX)
     targets = {"120f": "12.0f", "90a": "9.0a"}[held]
     wheel = demo(tmp_path, {"demo_jit/k.so": library(held)}, stamped=stamp(targets=[targets]))
@@ -65,7 +65,7 @@ def test_verify_against_a_cell(tmp_path, held, capsys):
     ), told
 
 
-def test_several_wheels_are_each_judged_and_all_that_is_wrong_is_told(tmp_path, capsys):
+def test_several_wheels_are_all_verified_and_all_errors_reported(tmp_path, capsys):
     (tmp_path / "wrong").mkdir()
     wrong = demo(tmp_path / "wrong", {"demo_jit/k.so": library("120f", rpath="/opt/x")})
     sound, missing = demo(tmp_path), tmp_path / "x.whl"
@@ -113,13 +113,13 @@ def test_one_cell_is_for_one_wheel(tmp_path, capsys):
     assert "pass only the wheel of this cell" in capsys.readouterr().err
 
 
-def test_a_placeholder_is_called_one(tmp_path, capsys):
+def test_a_placeholder_is_reported_as_one(tmp_path, capsys):
     wheel = write_placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=9000)
     assert run(["verify", str(wheel)]) == 0
     assert "placeholder" in capsys.readouterr().out
 
 
-def test_a_file_that_is_not_there_ends_with_2(tmp_path, capsys):
+def test_a_missing_file_exits_with_2(tmp_path, capsys):
     for verb in ("verify", "inventory"):
         assert run([verb, str(tmp_path / "x.whl")]) == 2
     assert "No such file" in capsys.readouterr().err
@@ -139,18 +139,18 @@ def test_inventory_prints_tables_of_80_columns(tmp_path, capsys):
     assert "module_2" in told.replace("\n", "").replace(" ", "")
 
 
-def test_inventory_gives_json(tmp_path, capsys):
+def test_inventory_prints_json(tmp_path, capsys):
     assert run(["inventory", str(demo(tmp_path)), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["targets"] == {"12.0f": {"sass": {"stored": 64, "raw": 64}}}
 
 
-def test_inventory_of_a_broken_wheel_ends_with_5(tmp_path, capsys):
+def test_inventory_of_an_invalid_wheel_exits_with_5(tmp_path, capsys):
     (tmp_path / "x.whl").write_bytes(b"x")
     assert run(["inventory", str(tmp_path / "x.whl")]) == 5
     assert "invalid zip" in capsys.readouterr().err
 
 
-def test_inventory_of_a_wheel_without_code_says_so(tmp_path, capsys):
+def test_inventory_reports_a_wheel_without_code(tmp_path, capsys):
     assert run(["inventory", str(demo(tmp_path, {"demo_jit/__init__.py": b""}))]) == 0
     assert "no device code" in capsys.readouterr().out

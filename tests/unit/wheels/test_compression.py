@@ -21,7 +21,7 @@ def tool(request, monkeypatch):
 
 @pytest.mark.parametrize("level", [1, 6, 12])
 @pytest.mark.usefixtures("tool")
-def test_what_is_compressed_comes_back(level):
+def test_compressed_data_is_restored(level):
     for data in (DATA, b"", b"x"):
         packed = compression.compress(data, level)
         assert compression.decompress(packed, len(data)) == data
@@ -43,7 +43,7 @@ def test_a_wrong_size_or_a_broken_stream_is_an_error():
 
 
 @pytest.mark.usefixtures("tool")
-def test_the_checksum_is_the_zip_one_and_can_be_carried_on():
+def test_the_checksum_is_crc32_and_can_be_continued():
     assert compression.checksum(DATA[9:], compression.checksum(DATA[:9])) == zlib.crc32(DATA)
 
 
@@ -62,14 +62,14 @@ def test_pieces_are_about_as_small_as_one_stream():
     assert len(b"".join(compression.compress_pieces(pieces, 6))) < 1.01 * len(zlib.compress(DATA, 6)) + 100
 
 
-def test_a_stream_in_pieces_that_is_cut_short_is_an_error():
+def test_a_truncated_stream_in_pieces_is_an_error():
     packed = zlib.compress(DATA, 6)[2:]
     for data in (packed[: len(packed) // 2], b"", b"\xff\xff"):
         with pytest.raises(Malformed):
             list(compression.decompress_pieces([data]))
 
 
-def test_levels_that_do_not_exist_are_refused():
+def test_invalid_levels_are_rejected():
     for level in (-1, 13):
         with pytest.raises(UsageError, match="level"):
             compression.check_level(level)

@@ -1,4 +1,4 @@
-"""Every way of rewriting a wheel leaves one name in it: METADATA, fatwheel.json, folders, bill of materials, RECORD."""
+"""However a wheel is renamed, METADATA, fatwheel.json, folders, bill of materials and RECORD agree."""
 
 import hashlib
 import json

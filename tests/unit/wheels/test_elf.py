@@ -12,7 +12,7 @@ def read(data: bytes):
     return read_elf(BytesSource(data))
 
 
-def test_names_and_places_of_sections():
+def test_names_and_offsets_of_sections():
     found = read(ElfFile(sections={".text": b"abc", ".nv_fatbin": bytes(24)}).build())
     assert [(s.name, s.size) for s in found.sections[1:3]] == [(".text", 3), (".nv_fatbin", 24)]
 
@@ -51,7 +51,7 @@ def test_the_glibc_floor_is_the_highest_version_needed_by_number(names, floor):
     assert read(ElfFile(versions=versions).build()).glibc == floor
 
 
-def test_versions_come_with_the_library_that_they_are_of():
+def test_versions_come_with_their_library():
     found = read(
         ElfFile(versions={"libc.so.6": ["GLIBC_2.17"], "libstdc++.so.6": ["GLIBCXX_3.4", "CXXABI_1.3"]}).build()
     )
@@ -72,14 +72,14 @@ def test_versions_come_with_the_library_that_they_are_of():
         (b"\x7fELF\x02\x00" + bytes(80), "or byte order"),
     ],
 )
-def test_other_files_are_told_apart(data, what):
+def test_invalid_headers_are_errors(data, what):
     with pytest.raises(Malformed, match=what):
         read(data)
 
 
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_files_of_32_bits_and_of_either_byte_order_say_the_same(order, wide):
+def test_files_of_32_bits_and_both_byte_orders_are_read_alike(order, wide):
     parts = {
         "needed": ["libc.so.6"], "soname": "libk.so.1", "rpath": "/usr/lib", "runpath": "$ORIGIN",
         "versions": {"libc.so.6": ["GLIBC_2.4", "GLIBC_2.17"], "libm.so.6": ["GLIBC_2.27"]}, "machine": 22,
@@ -92,7 +92,7 @@ def test_files_of_32_bits_and_of_either_byte_order_say_the_same(order, wide):
     assert (found.architecture, found.glibc, found.rpath) == ("s390x", (2, 27), ("/usr/lib",))
 
 
-def test_an_empty_search_path_is_none_and_an_empty_part_of_one_is_the_current_folder():
+def test_an_empty_search_path_is_ignored_and_an_empty_entry_is_the_current_folder():
     assert read(ElfFile(runpath="").build()).runpath == ()
     assert read(ElfFile(runpath="$ORIGIN:").build()).runpath == ("$ORIGIN", "")
 
@@ -109,7 +109,7 @@ def test_every_truncation_is_an_error_or_harmless_but_never_a_traceback():
             read(data[:length])
 
 
-def test_version_needs_that_claim_more_than_there_are_end_with_an_error():
+def test_too_many_declared_version_needs_are_an_error():
     data = bytearray(ElfFile(versions={"libc.so.6": ["GLIBC_2.17"] * 3}).build())
     at = data.find(b"\x01\x00\x03\x00")
     data[at + 2 : at + 4] = b"\xff\xff"
@@ -119,7 +119,7 @@ def test_version_needs_that_claim_more_than_there_are_end_with_an_error():
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
-def test_a_library_that_gcc_made(tmp_path):
+def test_a_library_made_by_gcc(tmp_path):
     source, library = tmp_path / "k.c", tmp_path / "libk.so"
     source.write_text('#include <stdio.h>\nint say(void) { return puts("hello"); }\n')
     subprocess.run(

@@ -39,14 +39,14 @@ class TestTargets:
             ([], [], [], []),
         ],
     )
-    def test_missing_and_stray(self, tmp_path, held, ptx, wanted, found):
+    def test_missing_and_unexpected_targets(self, tmp_path, held, ptx, wanted, found):
         said = {str(parse_target(t)): t for t in held}
         both = [f"{dotted}+PTX" if t in ptx else dotted for dotted, t in said.items()]
         virtual = [f"compute_{t}" for t in ptx if t not in held]
         wheel = demo(tmp_path, {"demo_jit/k.so": library(*held, ptx=ptx)}, stamped=stamp(targets=both + virtual))
         assert kinds(wheel, targets=tuple(wanted)) == found
 
-    def test_a_stray_target_is_said_with_its_bytes_and_modules(self, tmp_path):
+    def test_an_unexpected_target_is_reported_with_its_bytes_and_modules(self, tmp_path):
         files = {f"demo_jit/{name}.so": library("120f", "75") for name in "abcde"}
         wheel = demo(tmp_path, files, stamped=stamp(targets=["7.5", "12.0f"]))
         (finding,) = verify(wheel, Expected(targets=(Target(12, 0, "f"),))).findings
@@ -55,11 +55,11 @@ class TestTargets:
         assert "demo_jit/a.so" in finding.what
         assert "2 more" in finding.what
 
-    def test_a_placeholder_is_not_asked(self, tmp_path):
+    def test_placeholders_are_not_checked_for_targets(self, tmp_path):
         wheel = write_placeholder(tmp_path, NAME, embedded=stamp(), size=9000)
         assert kinds(wheel, targets=("12.0f",), modules={"k": ("12.0f",)}) == []
 
-    def test_a_library_that_cannot_be_read_makes_no_target_missing(self, tmp_path):
+    def test_an_unreadable_library_does_not_report_missing_targets(self, tmp_path):
         wheel = demo(tmp_path, {"demo_jit/k.so": library("120f")[:-300]})
         assert kinds(wheel, targets=("12.0f",)) == ["elf-unreadable"]
 
@@ -75,7 +75,7 @@ class TestModules:
         return demo(tmp_path, self.FILES, stamped=stamp(targets=["8.0", "12.0f"]))
 
     @pytest.mark.parametrize("names", [("demo_jit/a/a.so", "demo_jit/b.abi3.so"), ("a.so", "b.abi3.so"), ("a", "b")])
-    def test_they_may_be_named_by_path_file_or_stem(self, tmp_path, names):
+    def test_modules_are_matched_by_path_file_or_stem(self, tmp_path, names):
         assert findings(self.wheel(tmp_path), modules={names[0]: ("12.0f",), names[1]: ("8.0", "12.0f")}) == []
 
     def test_missing_and_unexpected(self, tmp_path):
@@ -83,15 +83,15 @@ class TestModules:
             ("module-missing", "c"), ("module-unexpected", "demo_jit/b.abi3.so"),
         ]  # fmt: skip
 
-    def test_each_has_the_targets_that_it_was_built_for(self, tmp_path):
+    def test_each_module_has_its_declared_targets(self, tmp_path):
         assert findings(self.wheel(tmp_path), modules={"a": ("12.0f", "8.0"), "b": ("12.0f",)}) == [
             ("module-target-missing", "demo_jit/a/a.so"), ("module-target-stray", "demo_jit/b.abi3.so"),
         ]  # fmt: skip
 
-    def test_one_without_targets_has_only_to_be_there(self, tmp_path):
+    def test_a_module_without_targets_only_has_to_exist(self, tmp_path):
         assert findings(self.wheel(tmp_path), modules={"a": (), "b": (), "host": ()}) == []
 
-    def test_a_name_that_two_modules_have_is_an_error(self, tmp_path):
+    def test_an_ambiguous_module_name_is_an_error(self, tmp_path):
         files = {"demo_jit/x/k.so": library("120f"), "demo_jit/y/k.so": library("120f")}
         assert ("module-missing", "k") in findings(demo(tmp_path, files), modules={"k": ()})
 
@@ -109,7 +109,7 @@ class TestStampFiles:
             f'cuda_version = "13.0"\nfull_version = "{VERSION}"\n',
         ],
     )
-    def test_what_fits(self, tmp_path, text):
+    def test_texts_that_match(self, tmp_path, text):
         wheel = demo(tmp_path, {"demo_jit/k.so": library("120f"), "demo_jit/_meta.py": text.encode()})
         assert kinds(wheel, targets=("12.0f",), version=VERSION, stamp_files=("demo_jit/_meta.py",)) == []
 
@@ -125,13 +125,13 @@ class TestStampFiles:
             "",
         ],
     )
-    def test_what_is_stale(self, tmp_path, text):
+    def test_texts_that_differ(self, tmp_path, text):
         wheel = demo(tmp_path, {"demo_jit/k.so": library("120f"), "demo_jit/_meta.py": text.encode()})
         assert set(kinds(wheel, targets=("12.0f",), version=VERSION, stamp_files=("demo_jit/_*.py",))) == {
             "stamp-stale"
         }
 
-    def test_a_file_that_is_not_there(self, tmp_path):
+    def test_a_missing_stamp_file(self, tmp_path):
         assert findings(demo(tmp_path), stamp_files=("demo_jit/_meta.py",)) == [("stamp-stale", "demo_jit/_meta.py")]
 
 
@@ -160,19 +160,19 @@ class TestCell:
     def test_the_wheel_of_another_cell(self, tmp_path, changes, kind):
         assert kind in [f.kind for f in verify(demo(tmp_path), expected_of(cell(**changes))).errors]
 
-    def test_a_wheel_that_was_changed_after_its_build(self, tmp_path):
+    def test_a_wheel_changed_after_its_build(self, tmp_path):
         wheel = demo(tmp_path)
         record = built(wheel, sha256="0" * 64)
         assert [f.kind for f in verify(wheel, expected_of(cell(), build=record)).findings] == ["digest"]
 
-    def test_a_pure_wheel_holds_no_code(self, tmp_path):
+    def test_a_pure_wheel_contains_no_code(self, tmp_path):
         pure = {"wheel": f"demo_jit-{VERSION}-py3-none-any.whl", "arch": None, "family": None, "targets": ["12.0f"]}
         wheel = demo(
             tmp_path, {"demo_jit/__init__.py": b""}, tags="py3-none-any", stamped=stamp(arch=None, family=None)
         )
         assert verify(wheel, expected_of(cell(**pure))).findings == []
 
-    def test_a_slice_need_not_hold_every_target(self, tmp_path):
+    def test_a_partial_wheel_may_miss_targets(self, tmp_path):
         wheel = demo(tmp_path, stamped=stamp(targets=["9.0a", "12.0f"], slice=["k"]))
         wide = cell(targets=["9.0a", "12.0f"])
         whole = built(wheel, modules=[BuiltModule(name="k", targets=["12.0f"])])
@@ -180,7 +180,7 @@ class TestCell:
         assert [f.kind for f in verify(wheel, expected_of(wide, build=part)).findings] == []
         assert [f.kind for f in verify(wheel, expected_of(wide, build=whole)).findings] == ["target-missing"]
 
-    def test_a_wheel_without_the_stamp(self, tmp_path):
+    def test_a_missing_fatwheel_json_is_an_error_for_a_cell(self, tmp_path):
         from tests.unit.wheels.synthetic import rezip
 
         bare = rezip(demo(tmp_path), lambda members: members.pop(f"demo_jit-{VERSION}.dist-info/fatwheel.json"))

@@ -29,7 +29,7 @@ def test_the_suffix_comes_from_the_flags(arch, suffix, target):
 
 
 @pytest.mark.parametrize(("kind", "code"), [(1, "ptx"), (2, "sass"), (8, "other"), (64, "other")])
-def test_the_kind_says_machine_code_or_ptx_or_other(kind, code):
+def test_the_kind_is_machine_code_ptx_or_other(kind, code):
     assert entries(container(entry(kind=kind)))[0].code == code
 
 
@@ -39,7 +39,7 @@ def test_a_compressed_entry_has_its_stored_and_its_raw_size(packed):
     assert (found.compression, found.stored, found.raw) == (packed, 16, 500)
 
 
-def test_an_entry_that_is_not_compressed_is_as_large_raw_as_stored():
+def test_an_uncompressed_entry_has_equal_raw_and_stored_sizes():
     (found,) = entries(container(entry(payload=bytes(80))))
     assert (found.compression, found.stored, found.raw) == ("none", 80, 80)
 
@@ -50,12 +50,12 @@ def test_entry_headers_may_be_longer():
 
 
 @pytest.mark.parametrize("gap", [0, 8, 64, 4096, (1 << 20) + 8])
-def test_zeros_between_fat_binaries_are_passed_over(gap):
+def test_zeros_between_fat_binaries_are_skipped(gap):
     data = container(entry(80)) + bytes(gap) + container(entry(90, "a")) + bytes(gap)
     assert [str(e.target) for e in entries(data)] == ["8.0", "9.0a"]
 
 
-def test_an_empty_fat_binary_and_no_fat_binary_hold_no_entries():
+def test_an_empty_fat_binary_and_empty_data_have_no_entries():
     assert entries(container()) == entries(bytes(64)) == entries(b"") == []
 
 
@@ -90,7 +90,7 @@ def test_both_sections_of_a_library_are_read():
         (b"\x50\xed\x55\xba\x02" + container()[5:], "unknown version"),
     ],
 )
-def test_what_is_no_fat_binary_is_an_error_that_says_why(data, what):
+def test_an_invalid_fat_binary_is_an_error_with_the_reason(data, what):
     with pytest.raises(Malformed, match=what):
         entries(data)
 
@@ -102,6 +102,6 @@ def test_an_entry_cannot_be_for_a_and_f_at_once():
         entries(bytes(data))
 
 
-def test_a_section_that_leaves_the_file_is_an_error():
+def test_a_section_outside_the_file_is_an_error():
     with pytest.raises(Malformed):
         list(read_containers(BytesSource(bytes(16)), 8, 64))

@@ -1,4 +1,4 @@
-"""Headers of METADATA and WHEEL are edited; every other byte stays."""
+"""Editing headers of METADATA and WHEEL keeps every other byte."""
 
 import pytest
 from hypothesis import given

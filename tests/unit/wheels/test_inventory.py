@@ -29,7 +29,7 @@ def two_modules() -> dict[str, bytes]:
     return {"demo_jit/b.so": first, "demo_jit/a.so": second, "demo_jit/host.so": library(), "demo_jit/__init__.py": b""}
 
 
-def test_modules_by_name_and_targets_ascending_with_sums(tmp_path):
+def test_modules_are_sorted_by_name_and_targets_ascending_with_sums(tmp_path):
     files = two_modules()
     found = json.loads(read_inventory(demo(tmp_path, files)).to_json())
     assert list(found) == ["wheel", "modules", "targets"]
@@ -50,13 +50,13 @@ def test_modules_by_name_and_targets_ascending_with_sums(tmp_path):
     assert list(found["targets"]) == ["8.0", "9.0a", "12.0f"]
 
 
-def test_code_for_the_linker_is_told_apart(tmp_path):
+def test_relocatable_device_code_is_counted_separately(tmp_path):
     path = tmp_path / "k.so"
     path.write_bytes(ElfFile(sections={"__nv_relfatbin": container(entry(90, kind=8, payload=bytes(24)))}).build())
     assert json.loads(read_inventory(path).to_json())["targets"] == {"9.0": {"other": {"stored": 24, "raw": 24}}}
 
 
-def test_a_library_by_itself_takes_in_the_wheel_what_it_takes_on_disk(tmp_path):
+def test_a_standalone_library_has_equal_sizes_on_disk_and_in_the_wheel(tmp_path):
     path = tmp_path / "k.so"
     path.write_bytes(library("90a", ptx=["90"]))
     (module,) = read_inventory(path).modules
@@ -64,13 +64,13 @@ def test_a_library_by_itself_takes_in_the_wheel_what_it_takes_on_disk(tmp_path):
     assert list(map(str, module.targets)) == ["9.0", "9.0a"]
 
 
-def test_a_fat_binary_by_itself(tmp_path):
+def test_a_standalone_fat_binary(tmp_path):
     path = tmp_path / "k.fatbin"
     path.write_bytes(container(entry(75)))
     assert list(map(str, read_inventory(path).targets)) == ["7.5"]
 
 
-def test_libraries_are_known_by_their_bytes_and_not_by_their_names(tmp_path):
+def test_libraries_are_recognized_by_contents_not_names(tmp_path):
     wheel = demo(
         tmp_path,
         {"demo_jit/k.bin": library("80"), "demo_jit/text.so": b"not a library", "demo_jit/libk.so.1": library("90")},
@@ -78,7 +78,7 @@ def test_libraries_are_known_by_their_bytes_and_not_by_their_names(tmp_path):
     assert [m.name for m in read_inventory(wheel).modules] == ["demo_jit/k.bin", "demo_jit/libk.so.1"]
 
 
-def test_every_module_that_cannot_be_read_is_named(tmp_path):
+def test_every_unreadable_module_is_reported(tmp_path):
     broken = bytearray(library("80"))
     at = broken.find(b"\x50\xed\x55\xba")
     broken[at + 8] ^= 0xFF
@@ -92,7 +92,7 @@ def test_every_module_that_cannot_be_read_is_named(tmp_path):
     assert "b.so" not in str(error.value)
 
 
-def test_a_file_that_is_neither_is_an_error(tmp_path):
+def test_a_file_of_another_type_is_an_error(tmp_path):
     (tmp_path / "x").write_bytes(b"hello")
     with pytest.raises(VerificationError, match="invalid zip"):
         read_inventory(tmp_path / "x")
@@ -100,7 +100,7 @@ def test_a_file_that_is_neither_is_an_error(tmp_path):
         read_inventory(tmp_path / "nowhere")
 
 
-def test_what_was_printed_can_be_read_again(tmp_path):
+def test_printed_json_can_be_read(tmp_path):
     path = tmp_path / "k.inventory.json"
     found = read_inventory(demo(tmp_path, two_modules()))
     path.write_text(found.to_json().replace('"wheel":', '"of a later version": 1,\n  "wheel":', 1), encoding="utf-8")
@@ -113,7 +113,7 @@ def test_what_was_printed_can_be_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_to_read_a_library_little_is_imported(tmp_path, options):
+def test_reading_a_library_imports_few_modules(tmp_path, options):
     path = tmp_path / "k.so"
     path.write_bytes(library("90a"))
     watch = "import sys; from fatwheel.__main__ import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
@@ -125,7 +125,7 @@ def test_to_read_a_library_little_is_imported(tmp_path, options):
     assert "9.0a" in done.stdout
 
 
-def test_a_pipe_is_not_read_by_position():
+def test_a_pipe_is_rejected():
     reading, writing = os.pipe()
     with os.fdopen(reading), os.fdopen(writing, "wb"), pytest.raises(UsageError, match="a pipe"):
         read_inventory(Path(f"/dev/fd/{reading}"))

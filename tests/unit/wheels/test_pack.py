@@ -33,12 +33,12 @@ def metadata(path):
     return Parser().parsestr(read(path, f"demo_jit-{VERSION}.dist-info/METADATA").decode())
 
 
-def test_the_file_name_is_normalised_and_holds_the_local_version(tmp_path):
+def test_the_file_name_is_normalized_and_has_the_local_version(tmp_path):
     wheel = demo(tmp_path, distribution="Demo.JIT", version="1.0+CU130-sm12x")
     assert wheel.name == f"demo_jit-{VERSION}-{TAGS}.whl"
 
 
-def test_what_is_packed_is_sound(tmp_path):
+def test_a_packed_wheel_is_valid(tmp_path):
     found = verify(demo(tmp_path))
     assert found.findings == []
     assert found.sound
@@ -60,7 +60,7 @@ def test_equal_trees_give_equal_bytes(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_number_of_threads_does_not_show(tmp_path, monkeypatch):
+def test_the_number_of_threads_does_not_change_the_bytes(tmp_path, monkeypatch):
     files = {f"demo_jit/{n}.bin": os.urandom(999) + bytes(9999) for n in range(40)}
     first = demo(tmp_path / "a", files)
     monkeypatch.setattr(compression, "count_workers", lambda: 1)
@@ -76,7 +76,7 @@ def test_the_number_of_threads_does_not_show(tmp_path, monkeypatch):
         ("99999999999", (2107, 12, 31, 23, 59, 58)),
     ],
 )
-def test_the_date_is_that_of_the_source(tmp_path, monkeypatch, epoch, date):
+def test_the_date_is_source_date_epoch(tmp_path, monkeypatch, epoch, date):
     if epoch is None:
         monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     else:
@@ -86,7 +86,7 @@ def test_the_date_is_that_of_the_source(tmp_path, monkeypatch, epoch, date):
 
 
 @pytest.mark.parametrize("epoch", ["yesterday", "-1", "1e9", "9" * 5000])
-def test_a_source_date_that_is_no_number_is_refused(tmp_path, monkeypatch, epoch):
+def test_an_invalid_source_date_is_rejected(tmp_path, monkeypatch, epoch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(UsageError, match=f"invalid SOURCE_DATE_EPOCH '{epoch}'"):
         demo(tmp_path)
@@ -106,7 +106,7 @@ def test_only_the_executable_bit_of_modes_is_kept(tmp_path):
     assert modes["data"] == stat.S_IFREG | 0o644
 
 
-def test_what_does_not_compress_is_stored(tmp_path):
+def test_incompressible_data_is_stored(tmp_path):
     noise = os.urandom(5000)
     with zipfile.ZipFile(demo(tmp_path, {"noise": noise, "zeros": bytes(5000)})) as archive:
         assert archive.getinfo("noise").compress_type == zipfile.ZIP_STORED
@@ -121,7 +121,7 @@ def test_level_0_stores_and_level_12_is_smallest(tmp_path):
     assert sizes[0] > sizes[1] >= sizes[2]
 
 
-def test_a_large_member_is_streamed_and_comes_back(tmp_path, monkeypatch):
+def test_a_large_member_is_streamed_and_restored(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "LARGE", 1000)
     files = {
         "demo_jit/big.bin": os.urandom(7 << 20) + bytes(3 << 20),
@@ -134,7 +134,7 @@ def test_a_large_member_is_streamed_and_comes_back(tmp_path, monkeypatch):
         assert verify(wheel).findings == []
 
 
-def test_metadata_holds_what_was_given_and_the_licence(tmp_path):
+def test_metadata_contains_the_given_fields_and_the_license(tmp_path):
     licence = tmp_path / "LICENSE"
     licence.write_text("Do as you like.\n")
     wheel = demo(
@@ -157,13 +157,13 @@ def test_metadata_holds_what_was_given_and_the_licence(tmp_path):
     assert verify(wheel).findings == []
 
 
-def test_the_stamp_is_inside(tmp_path):
+def test_the_embedded_metadata_is_in_the_wheel(tmp_path):
     wheel = demo(tmp_path)
     assert EmbeddedMetadata.model_validate_json(read(wheel, f"demo_jit-{VERSION}.dist-info/fatwheel.json")) == stamp()
 
 
 @pytest.mark.parametrize(("tags", "pure"), [(TAGS, "false"), ("py3-none-any", "true"), ("py2.py3-none-any", "true")])
-def test_the_wheel_file_says_tags_and_whether_it_is_pure(tmp_path, tags, pure):
+def test_the_wheel_file_has_the_tags_and_purity(tmp_path, tags, pure):
     wheel = demo(tmp_path, {"demo_jit/__init__.py": b""}, tags=tags, stamped=stamp(targets=[], arch=None))
     headers = Parser().parsestr(read(wheel, f"demo_jit-{VERSION}.dist-info/WHEEL").decode())
     assert headers["Root-Is-Purelib"] == pure
@@ -183,13 +183,13 @@ def test_the_wheel_file_says_tags_and_whether_it_is_pure(tmp_path, tags, pure):
         ({"sumary": "x", "versio": "y"}, "sumary.*versio"),
     ],
 )
-def test_metadata_that_cannot_be_is_refused_with_all_that_is_wrong(tmp_path, fields, what):
+def test_invalid_metadata_is_rejected_with_every_reason(tmp_path, fields, what):
     with pytest.raises(UsageError, match=what):
         demo(tmp_path, metadata=fields)
     assert not list(tmp_path.glob("out/*"))
 
 
-def test_everything_in_a_tree_that_a_wheel_cannot_hold_is_named_at_once(tmp_path):
+def test_all_files_that_a_wheel_cannot_contain_are_reported(tmp_path):
     tree = tmp_path / "tree"
     (tree / "demo-1.dist-info").mkdir(parents=True)
     (tree / "demo-1.dist-info/METADATA").write_bytes(b"")
@@ -204,29 +204,29 @@ def test_everything_in_a_tree_that_a_wheel_cannot_hold_is_named_at_once(tmp_path
         assert named in str(error.value)
 
 
-def test_byte_code_caches_stay_out(tmp_path):
+def test_byte_code_caches_are_excluded(tmp_path):
     assert "__pycache__" not in "".join(names(demo(tmp_path, {"a.py": b"", "__pycache__/a.cpython-311.pyc": b"x"})))
 
 
 @pytest.mark.parametrize("tags", ["cp39-abi3", "", "cp39--linux_x86_64", "a-b-c-d"])
-def test_tags_that_are_none_are_refused(tmp_path, tags):
+def test_invalid_tags_are_rejected(tmp_path, tags):
     with pytest.raises(UsageError):
         demo(tmp_path, tags=tags)
 
 
 @pytest.mark.parametrize("changes", [{"distribution": "other"}, {"version": "1.0"}])
-def test_a_stamp_for_another_wheel_is_refused(tmp_path, changes):
+def test_embedded_metadata_of_another_wheel_is_rejected(tmp_path, changes):
     with pytest.raises(UsageError, match="the embedded metadata is for"):
         demo(tmp_path, stamped=stamp(**changes))
 
 
-def test_an_empty_or_missing_tree_is_refused(tmp_path):
+def test_an_empty_or_missing_tree_is_rejected(tmp_path):
     for tree in (tmp_path, tmp_path / "none"):
         with pytest.raises(UsageError):
             pack(tree, tmp_path / "out", distribution="demo", version="1", tags=TAGS)
 
 
-def test_nothing_half_written_is_left(tmp_path, monkeypatch):
+def test_no_partial_file_is_left(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
@@ -246,7 +246,7 @@ def test_a_file_that_changes_while_it_is_packed_is_an_error(tmp_path):
     assert not list(tmp_path.glob("out/*"))
 
 
-def test_two_licences_of_one_name_or_a_missing_one_are_refused(tmp_path):
+def test_license_files_with_equal_names_or_missing_ones_are_rejected(tmp_path):
     (tmp_path / "LICENSE").write_text("x")
     for licenses in ([tmp_path / "LICENSE", tmp_path / "sub/LICENSE"], [tmp_path / "COPYING"]):
         with pytest.raises(UsageError, match="license file"):
@@ -255,7 +255,7 @@ def test_two_licences_of_one_name_or_a_missing_one_are_refused(tmp_path):
 
 class TestStamping:
     def foreign(self, tmp_path):
-        """A wheel as another tool would leave it: no stamp, its own order."""
+        """A wheel as from another tool: no embedded metadata, another order."""
 
         def change(members):
             for name in [*members]:
@@ -264,29 +264,29 @@ class TestStamping:
 
         return rezip(demo(tmp_path), change)
 
-    def test_a_wheel_of_another_tool_gains_the_stamp_and_a_new_record(self, tmp_path):
+    def test_a_wheel_of_another_tool_gets_embedded_metadata_and_a_new_record(self, tmp_path):
         stamped = embed_metadata(self.foreign(tmp_path), tmp_path / "stamped", stamp())
         assert read(stamped, f"demo_jit-{VERSION}.dist-info/fatwheel.json") == stamp().to_json().encode()
         assert verify(stamped).findings == []
 
-    def test_stamping_again_changes_nothing_but_the_stamp(self, tmp_path):
+    def test_embedding_again_changes_only_the_embedded_metadata(self, tmp_path):
         first = embed_metadata(self.foreign(tmp_path), tmp_path / "a", stamp())
         second = embed_metadata(first, tmp_path / "b", stamp(commit="abc"))
         third = embed_metadata(second, tmp_path / "c", stamp())
         assert first.read_bytes() == third.read_bytes() != second.read_bytes()
 
-    def test_it_can_take_the_place_of_the_wheel(self, tmp_path):
+    def test_it_can_replace_the_wheel(self, tmp_path):
         wheel = self.foreign(tmp_path)
         assert embed_metadata(wheel, wheel.parent, stamp()) == wheel
         assert verify(wheel).findings == []
 
-    def test_a_signature_of_the_old_record_does_not_stay(self, tmp_path):
+    def test_a_signature_of_the_old_record_is_removed(self, tmp_path):
         signed = rezip(
             demo(tmp_path), lambda members: members.update({f"demo_jit-{VERSION}.dist-info/RECORD.jws": b"{}"})
         )
         assert not any(name.endswith(".jws") for name in names(embed_metadata(signed, tmp_path / "b", stamp())))
 
-    def test_a_broken_wheel_is_not_given_a_record_that_hides_it(self, tmp_path):
+    def test_a_damaged_wheel_is_rejected_instead_of_hidden_by_a_new_record(self, tmp_path):
         wheel = demo(tmp_path)
         data = wheel.read_bytes()
         at = data.find(b"demo_jit/k.so") + 40

@@ -1,4 +1,4 @@
-"""A wheel is written anew: equal contents give equal bytes, and what was asked for is all that changes."""
+"""Repacking: equal contents give equal bytes, and only the requested changes are made."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def errors(wheel) -> list[str]:
 
 
 @pytest.mark.parametrize("level", [0, 1, 6, 9, 12, None])
-def test_contents_stay_whatever_the_level(tmp_path, level):
+def test_contents_are_kept_at_every_level(tmp_path, level):
     wheel = demo(tmp_path, FILES)
     done = repack(wheel, tmp_path / "made", level=level)
     assert done.wheel == wheel.name
@@ -56,7 +56,7 @@ def test_contents_stay_whatever_the_level(tmp_path, level):
     assert (done.from_bytes, done.level) == (wheel.stat().st_size, level)
 
 
-def test_equal_contents_give_equal_bytes_whoever_packed_them(tmp_path):
+def test_equal_contents_give_equal_bytes_whatever_tool_packed_them(tmp_path):
     one = demo(tmp_path / "a", FILES)
     with zipfile.ZipFile(one) as archive:
         other = tmp_path / "b" / one.name
@@ -74,14 +74,14 @@ def test_repacking_again_changes_nothing(tmp_path):
     assert again.sha256 == first.sha256
 
 
-def test_the_date_is_that_of_the_sources(tmp_path, monkeypatch):
+def test_repacked_members_have_the_source_date(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     done = repack(demo(tmp_path, FILES), tmp_path / "made")
     with zipfile.ZipFile(tmp_path / "made" / done.wheel) as archive:
         assert {info.date_time for info in archive.infolist()} == {(2023, 11, 14, 22, 13, 20)}
 
 
-def test_it_may_write_to_the_folder_that_the_wheel_is_in(tmp_path):
+def test_it_can_write_to_the_folder_of_the_wheel(tmp_path):
     wheel = demo(tmp_path, FILES)
     before = members(wheel)
     repack(wheel, wheel.parent, level=12)
@@ -89,14 +89,14 @@ def test_it_may_write_to_the_folder_that_the_wheel_is_in(tmp_path):
     assert [path.name for path in wheel.parent.iterdir()] == [wheel.name]
 
 
-def test_streamed_members_unpack_to_the_same(tmp_path):
+def test_streamed_members_keep_their_contents(tmp_path):
     wheel = demo(tmp_path, FILES | {"demo_jit/large.bin": os.urandom(9 << 20) + bytes(3 << 20)})
     done = repack(wheel, tmp_path / "made", large=1 << 20)
     assert members(tmp_path / "made" / done.wheel) == members(wheel)
     assert repack(wheel, tmp_path / "again", large=1 << 20).sha256 == done.sha256
 
 
-def test_zlib_does_it_where_there_is_no_libdeflate(tmp_path, monkeypatch):
+def test_zlib_is_used_without_libdeflate(tmp_path, monkeypatch):
     monkeypatch.setattr(compression, "libdeflate", None)
     wheel = demo(tmp_path, FILES)
     done = repack(wheel, tmp_path / "made")
@@ -121,7 +121,7 @@ def test_executable_files_stay_executable(tmp_path):
 
 
 def rezipped(wheel, change):
-    """The wheel with each member's header and data changed, and nothing done about RECORD."""
+    """The wheel with changed headers and data of members, and the old RECORD."""
     with zipfile.ZipFile(wheel) as archive:
         held = [(info, archive.read(info)) for info in archive.infolist()]
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -131,7 +131,7 @@ def rezipped(wheel, change):
 
 
 @pytest.mark.parametrize("level", [6, None])
-def test_a_wheel_that_is_not_what_its_record_says_is_refused_and_nothing_is_left(tmp_path, level):
+def test_a_wheel_that_differs_from_its_record_is_rejected_and_nothing_is_left(tmp_path, level):
     def tampered(info, data):
         return info, data[:-1] + b"!" if info.filename.endswith("big.bin") else data
 
@@ -143,7 +143,7 @@ def test_a_wheel_that_is_not_what_its_record_says_is_refused_and_nothing_is_left
 
 @pytest.mark.parametrize("digest", ["sha256=A", "sha256=!!!!", "sha256=\N{LATIN SMALL LETTER A WITH DIAERESIS}"])
 @pytest.mark.parametrize("level", [6, None])
-def test_a_digest_that_is_none_is_not_taken_for_one(tmp_path, digest, level):
+def test_an_invalid_digest_in_record_is_rejected(tmp_path, digest, level):
     def garbled(held):
         record = f"demo_jit-{VERSION}.dist-info/RECORD"
         lines = held[record].decode().splitlines()
@@ -154,7 +154,7 @@ def test_a_digest_that_is_none_is_not_taken_for_one(tmp_path, digest, level):
 
 
 @pytest.mark.parametrize("file", ["METADATA", "WHEEL"])
-def test_a_wheel_that_no_installer_would_take(tmp_path, file):
+def test_a_wheel_that_installers_would_reject(tmp_path, file):
     def without(held):
         name = f"demo_jit-{VERSION}.dist-info/{file}"
         del held[name]
@@ -165,7 +165,7 @@ def test_a_wheel_that_no_installer_would_take(tmp_path, file):
         repack(rezip(demo(tmp_path, FILES), without), tmp_path / "made")
 
 
-def test_all_reasons_are_said_at_once(tmp_path):
+def test_all_reasons_are_reported_at_once(tmp_path):
     wheel = demo(tmp_path, FILES)
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("../outside.py", b"")
@@ -176,7 +176,7 @@ def test_all_reasons_are_said_at_once(tmp_path):
     assert "demo_jit/extra.py: RECORD does not list it" in str(told.value)
 
 
-def test_another_label_renames_all_that_bears_it(tmp_path):
+def test_another_label_renames_folders_and_rewrites_texts(tmp_path):
     files = FILES | {f"demo_jit-{VERSION}.data/scripts/demo": b"#!python\n"}
     wheel = demo(tmp_path, files, metadata={"Summary": "x", "Requires-Dist": ["numpy"]}, stamped=stamp())
     done = repack(wheel, tmp_path / "made", Changes(label="cu130.blackwell", stamps=("demo_jit/__init__.py",)))
@@ -195,7 +195,7 @@ def test_another_label_renames_all_that_bears_it(tmp_path):
     assert done.outdated_texts == []
 
 
-def test_only_texts_of_the_package_get_another_version(tmp_path):
+def test_only_texts_of_the_package_get_the_new_version(tmp_path):
     library_that_says_so = library("120f") + b'version = "1.0"'
     wheel = demo(tmp_path, FILES | {"demo_jit/more.so": library_that_says_so})
     done = repack(wheel, tmp_path / "made", Changes(version="2.0", stamps=("*",)))
@@ -207,7 +207,7 @@ def test_only_texts_of_the_package_get_another_version(tmp_path):
     assert errors(tmp_path / "made" / done.wheel) == []
 
 
-def test_folders_that_spell_the_name_in_two_ways_get_one_name(tmp_path):
+def test_folders_with_different_forms_of_the_name_get_one_name(tmp_path):
     def spelt(held):
         info = [name for name in held if ".dist-info/" in name]
         for name in info:
@@ -223,7 +223,7 @@ def test_folders_that_spell_the_name_in_two_ways_get_one_name(tmp_path):
     assert tops == {"demo_jit", "demo_jit-2.0.data", "demo_jit-2.0.dist-info"}
 
 
-def test_another_platform_changes_name_and_tags_alone(tmp_path):
+def test_another_platform_changes_only_name_and_tags(tmp_path):
     wheel = demo(tmp_path, FILES, tags="py3-none-linux_x86_64")
     done = repack(wheel, tmp_path / "made", Changes(platform="manylinux_2_28_x86_64.manylinux_2_34_x86_64"))
     assert done.wheel == f"demo_jit-{VERSION}-py3-none-manylinux_2_28_x86_64.manylinux_2_34_x86_64.whl"
@@ -234,7 +234,7 @@ def test_another_platform_changes_name_and_tags_alone(tmp_path):
     assert errors(tmp_path / "made" / done.wheel) == []
 
 
-def test_what_still_says_the_old_version_is_named(tmp_path):
+def test_files_that_still_contain_the_old_version_are_reported(tmp_path):
     done = repack(demo(tmp_path, FILES), tmp_path / "made", Changes(version="0.7"))
     assert done.wheel == f"demo_jit-0.7-{TAGS}.whl"
     assert done.outdated_texts == ["demo_jit/__init__.py"]
@@ -255,7 +255,7 @@ def test_what_still_says_the_old_version_is_named(tmp_path):
         (Changes(exclude=("*.so",)), "removes all machine code for 12.0f, which its fatwheel.json declares"),
     ],
 )
-def test_changes_that_cannot_be(tmp_path, changes, told):
+def test_impossible_changes_are_rejected(tmp_path, changes, told):
     with pytest.raises(UsageError) as refused:
         repack(demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"])), tmp_path / "made", changes)
     assert told in str(refused.value)
@@ -263,7 +263,7 @@ def test_changes_that_cannot_be(tmp_path, changes, told):
 
 
 @pytest.mark.parametrize("glob", ["demo_jit/tests", "demo_jit/tests/", "demo_jit/tests/*", "*.bin"])
-def test_members_are_left_out_by_glob_or_folder(tmp_path, glob):
+def test_members_are_excluded_by_glob_or_folder(tmp_path, glob):
     done = repack(demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"])), tmp_path / "made", Changes(exclude=(glob,)))
     made = tmp_path / "made" / done.wheel
     assert done.excluded == ["demo_jit/tests/big.bin"]
@@ -271,13 +271,13 @@ def test_members_are_left_out_by_glob_or_folder(tmp_path, glob):
     assert errors(made) == []
 
 
-def test_one_library_of_two_may_leave(tmp_path):
+def test_one_of_two_libraries_can_be_excluded(tmp_path):
     wheel = demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"]))
     done = repack(wheel, tmp_path / "made", Changes(exclude=("demo_jit/more.so",)))
     assert done.excluded == ["demo_jit/more.so"]
 
 
-def test_a_level_that_does_not_exist(tmp_path, capsys):
+def test_an_invalid_level(tmp_path, capsys):
     wheel = demo(tmp_path, FILES)
     for level, told in (("13", "invalid compression level 13"), ("fast", "invalid compression level 'fast'")):
         assert run(["repack", str(wheel), "-o", str(tmp_path / "made"), "--level", level]) == 2
@@ -286,7 +286,7 @@ def test_a_level_that_does_not_exist(tmp_path, capsys):
     assert "'large' is not a size" in capsys.readouterr().err
 
 
-def test_the_command_repacks_what_it_can_and_says_what_it_cannot(tmp_path, capsys):
+def test_the_command_repacks_valid_wheels_and_reports_invalid_ones(tmp_path, capsys):
     good = demo(tmp_path, FILES)
     bad = tmp_path / f"broken-1.0-{TAGS}.whl"
     bad.write_bytes(b"no zip")
@@ -296,7 +296,7 @@ def test_the_command_repacks_what_it_can_and_says_what_it_cannot(tmp_path, capsy
     assert "broken" in told.err
 
 
-def test_two_wheels_that_would_become_one(tmp_path, capsys):
+def test_two_wheels_that_would_get_the_same_name(tmp_path, capsys):
     one, other = (demo(tmp_path / label, FILES, version=f"1.0+{label}", stamped=stamp(version=f"1.0+{label}"))
                   for label in ("a", "b"))  # fmt: skip
     assert run(["repack", str(one), str(other), "-o", str(tmp_path / "made"), "--label", "c"]) == 2
@@ -304,7 +304,7 @@ def test_two_wheels_that_would_become_one(tmp_path, capsys):
     assert not (tmp_path / "made").exists()
 
 
-def test_a_place_that_is_no_folder(tmp_path, capsys):
+def test_an_invalid_output_folder(tmp_path, capsys):
     wheel = demo(tmp_path, FILES)
     (tmp_path / "file").touch()
     (tmp_path / "made" / wheel.name).mkdir(parents=True)
@@ -316,7 +316,7 @@ def test_a_place_that_is_no_folder(tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def with_debug(tmp_path_factory):
-    """A library with debug information, by the compiler that is here."""
+    """A library with debug information, compiled here."""
     if not (shutil.which("gcc") and shutil.which("strip")):
         pytest.skip("no gcc or no strip")
     folder = tmp_path_factory.mktemp("debug")
@@ -325,7 +325,7 @@ def with_debug(tmp_path_factory):
     return (folder / "k.so").read_bytes()
 
 
-def test_debug_information_leaves_and_the_library_still_loads(tmp_path, with_debug):
+def test_a_stripped_library_still_loads(tmp_path, with_debug):
     wheel = demo(tmp_path, {"demo_jit/k.so": with_debug, "demo_jit/__init__.py": b""}, tags="py3-none-linux_x86_64")
     done = repack(wheel, tmp_path / "made", Changes(strip_debug=True))
     (stripped,) = done.stripped
@@ -341,7 +341,7 @@ def test_debug_information_leaves_and_the_library_still_loads(tmp_path, with_deb
     assert repack(tmp_path / "made" / done.wheel, tmp_path / "again", Changes(strip_debug=True)).stripped == []
 
 
-def test_what_is_appended_to_a_library_is_not_lost(tmp_path, with_debug):
+def test_data_appended_to_a_library_is_not_lost(tmp_path, with_debug):
     files = {"demo_jit/k.so": with_debug + b"an archive that it reads"}
     wheel = demo(tmp_path, files, tags="py3-none-linux_x86_64")
     with pytest.raises(UsageError, match="stripping would remove 24 bytes appended to the library"):
@@ -351,14 +351,14 @@ def test_what_is_appended_to_a_library_is_not_lost(tmp_path, with_debug):
     )
 
 
-def test_device_code_is_not_touched_by_stripping(tmp_path):
+def test_stripping_does_not_change_device_code(tmp_path):
     wheel = demo(tmp_path, FILES)
     done = repack(wheel, tmp_path / "made", Changes(strip_debug=True))  # no library in it has debug information
     assert done.stripped == []
     assert read_inventory(tmp_path / "made" / done.wheel).targets == read_inventory(wheel).targets
 
 
-def test_a_strip_that_fails_is_told_with_its_words(tmp_path, with_debug, monkeypatch):
+def test_a_failing_strip_is_reported_with_its_output(tmp_path, with_debug, monkeypatch):
     program = tmp_path / "strip"
     program.write_text("#!/bin/sh\necho cannot do that >&2\nexit 3\n")
     program.chmod(0o755)
@@ -410,7 +410,7 @@ def test_a_bill_of_materials(tmp_path):
     assert again["serialNumber"] != bill["serialNumber"]
 
 
-def test_a_build_record_comes_along_unless_the_version_changes(tmp_path, capsys):
+def test_the_build_record_is_updated_unless_the_version_changes(tmp_path, capsys):
     wheel = demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"]))
     modules = [BuiltModule(name="k", targets=["12.0f"]), BuiltModule(name="more", targets=["12.0f"])]
     built(wheel, modules=modules).write(wheel.with_name(wheel.name + ".build.json"))
@@ -426,7 +426,7 @@ def test_a_build_record_comes_along_unless_the_version_changes(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_nothing_half_written(tmp_path, number):
+def test_a_signal_leaves_no_partial_files(tmp_path, number):
     wheel = demo(tmp_path, {f"demo_jit/{name}.bin": os.urandom(6 << 20) for name in "ab"})
     made, temporary = tmp_path / "made", tmp_path / "temporary"
     temporary.mkdir()
@@ -443,7 +443,7 @@ def test_a_signal_leaves_nothing_half_written(tmp_path, number):
     assert [*made.iterdir(), *temporary.iterdir()] == []
 
 
-def test_a_record_of_other_bytes_does_not_become_one_of_these(tmp_path, capsys):
+def test_a_build_record_of_a_different_file_is_rejected(tmp_path, capsys):
     wheel = demo(tmp_path, FILES, stamped=stamp(targets=["12.0f"]))
     built(wheel, sha256="0" * 64).write(wheel.with_name(wheel.name + ".build.json"))
     assert run(["repack", str(wheel), "-o", str(tmp_path / "made")]) == 2
@@ -451,7 +451,7 @@ def test_a_record_of_other_bytes_does_not_become_one_of_these(tmp_path, capsys):
     assert not (tmp_path / "made").exists()
 
 
-def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_no_archive(tmp_path, monkeypatch):
     wheel = demo(tmp_path, FILES)
 
     def compress(data, level):
@@ -465,7 +465,7 @@ def test_archives_are_closed_for_writing_only_when_whole(tmp_path, monkeypatch):
         assert archive.members
 
 
-def test_a_smoke_record_of_other_bytes_goes(tmp_path):
+def test_a_smoke_record_of_a_different_file_is_deleted(tmp_path):
     wheel = demo(tmp_path, FILES)
     smoke = wheel.with_name(f"{wheel.name}.smoke.json")
     smoke.write_text("{}")

@@ -1,4 +1,4 @@
-"""A shim is made of the providers' wheels: their one version, a target each, and markers where a CPU lacks one."""
+"""A shim has the version of its providers, an extra for each target, and markers where a CPU has no provider."""
 
 import json
 import zipfile
@@ -58,13 +58,13 @@ def test_it_requires_every_provider_exactly_and_has_an_extra_for_each(provider, 
     assert [finding.kind for finding in verify(path).errors] == []
 
 
-def test_it_may_require_nothing_until_an_extra_is_asked_for(provider, tmp_path):
+def test_it_can_require_nothing_without_an_extra(provider, tmp_path):
     path, _ = write_shim([provider("90a"), provider("120f")], tmp_path, name="demo", plain="extras")
     assert wanted(path) == set()
     assert wanted(path, extra="sm120f") == {"demo-sm120f==1.0+cu130"}
 
 
-def test_a_provider_of_one_cpu_is_required_there_alone(provider, tmp_path):
+def test_a_provider_for_one_cpu_is_required_only_there(provider, tmp_path):
     wheels = [provider("90a"), provider("90a", "aarch64"), provider("110a", "aarch64")]
     path, _ = write_shim(wheels, tmp_path, name="demo")
     assert wanted(path) == {"demo-sm90a==1.0+cu130"}
@@ -72,7 +72,7 @@ def test_a_provider_of_one_cpu_is_required_there_alone(provider, tmp_path):
     assert wanted(path, machine="x86_64", extra="sm110a") == {"demo-sm90a==1.0+cu130"}
 
 
-def test_a_provider_of_one_python_is_required_there_alone(provider, tmp_path):
+def test_a_provider_for_one_python_is_required_only_there(provider, tmp_path):
     tags = [f"cp3{minor}-cp3{minor}-manylinux_2_28_x86_64" for minor in (12, 13)]
     wheels = [provider("90a", tags=tags[0]), provider("90a", tags=tags[1]), provider("120f", tags=tags[1])]
     path, _ = write_shim(wheels, tmp_path, name="demo")
@@ -80,7 +80,7 @@ def test_a_provider_of_one_python_is_required_there_alone(provider, tmp_path):
     assert wanted(path, python="3.13") == {"demo-sm90a==1.0+cu130", "demo-sm120f==1.0+cu130"}
 
 
-def test_wheels_that_others_built_are_known_by_their_names(provider, tmp_path):
+def test_the_target_of_a_foreign_wheel_comes_from_its_name(provider, tmp_path):
     _, extras = write_shim([provider("90a", stamped=False)], tmp_path, name="demo")
     assert extras == {"sm90a": "demo-provider-sm90a==1.0+cu130"}
 
@@ -94,7 +94,7 @@ def test_a_wheel_for_any_cpu_or_python_needs_no_marker(provider, tmp_path):
     assert wanted(path) == {f"demo-sm{target}==1.0+cu130" for target in ("80", "90a", "120f")}
 
 
-def test_a_free_threaded_python_is_asked_for_by_its_version(provider, tmp_path):
+def test_a_free_threaded_python_is_required_by_version(provider, tmp_path):
     wheels = [provider("90a", tags=f"cp313-cp313{t}-manylinux_2_28_x86_64") for t in ("", "t")]
     wheels.append(provider("120f", tags="cp312-cp312-manylinux_2_28_x86_64"))
     path, _ = write_shim(wheels, tmp_path, name="demo")
@@ -102,12 +102,12 @@ def test_a_free_threaded_python_is_asked_for_by_its_version(provider, tmp_path):
     assert wanted(path, python="3.12") == {"demo-sm120f==1.0+cu130"}
 
 
-def test_one_version_in_two_spellings_is_one_version(provider, tmp_path):
+def test_equal_versions_in_different_forms_are_accepted(provider, tmp_path):
     path, _ = write_shim([provider("90a", version="1.0"), provider("120f", version="1.0.0")], tmp_path, name="demo")
     assert {r.specifier.contains("1.0") for r in required(path)} == {True}
 
 
-def test_a_shim_cannot_have_the_name_of_what_it_requires(provider, tmp_path):
+def test_a_shim_cannot_have_the_name_of_a_provider(provider, tmp_path):
     with pytest.raises(UsageError, match="is Demo_SM90a itself"):
         write_shim([provider("90a")], tmp_path / "made", name="Demo_SM90a")
 
@@ -118,7 +118,7 @@ def test_a_provider_without_metadata(provider, tmp_path):
         write_shim([wheel], tmp_path / "made", name="demo")
 
 
-def test_it_keeps_the_metadata_that_all_agree_on(provider, tmp_path):
+def test_it_keeps_the_metadata_that_all_providers_share(provider, tmp_path):
     shared = {
         "Requires-Python": ">=3.10",
         "Author-email": "Jörg <j@example.com>",
@@ -135,7 +135,7 @@ def test_it_keeps_the_metadata_that_all_agree_on(provider, tmp_path):
     assert "Author:" not in text
 
 
-def test_versions_that_differ_and_targets_that_two_have_are_all_told(provider, tmp_path):
+def test_different_versions_and_duplicate_targets_are_all_reported(provider, tmp_path):
     wheels = [provider("90a"), provider("120f", version="1.1+cu130"), provider("90a", stamped=False)]
     with pytest.raises(UsageError) as told:
         write_shim(wheels, tmp_path / "made", name="demo")
@@ -144,7 +144,7 @@ def test_versions_that_differ_and_targets_that_two_have_are_all_told(provider, t
     assert not (tmp_path / "made").exists()
 
 
-def test_a_wheel_of_which_nothing_says_its_target(tmp_path):
+def test_a_wheel_with_an_unknown_target(tmp_path):
     with pytest.raises(UsageError, match="unknown GPU target"):
         write_shim([demo(tmp_path, stamped=stamp(family=None))], tmp_path / "made", name="demo")
 
@@ -159,7 +159,7 @@ def test_the_command(provider, tmp_path, capsys):
     assert (tmp_path / "made" / told["wheel"]).stat().st_size == told["bytes"]
 
 
-def test_providers_that_install_over_each_other_are_refused_unless_an_extra_chooses(tmp_path):
+def test_providers_that_overwrite_each_other_are_rejected_unless_extras_select_them(tmp_path):
     wheels = []
     for target in ("90a", "120f"):
         said = stamp(distribution=f"demo-sm{target}", version="1.0+cu130", family=f"sm{target}")

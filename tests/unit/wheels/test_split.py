@@ -1,4 +1,4 @@
-"""A fat wheel becomes the wheels of its parts; what cannot be split safely is refused, with every reason."""
+"""Splitting a fat wheel; one that cannot be split safely is rejected with every reason."""
 
 import hashlib
 import json
@@ -57,7 +57,7 @@ def code(wheel) -> dict[str, list[str]]:
     return {one.member.name: [str(e.target) for e in one.entries] for one in seen if one.entries}
 
 
-def test_each_part_holds_its_own_targets_under_its_own_name(fat, tmp_path):
+def test_each_part_has_its_own_targets_and_name(fat, tmp_path):
     done = halves(fat(), PARTS, tmp_path / "parts")
     nine, twelve = (tmp_path / "parts" / done[name].wheel for name in ("sm9x", "sm12x"))
     assert code(nine) == {"demo_jit/k.so": ["8.0", "9.0a"]}
@@ -67,7 +67,7 @@ def test_each_part_holds_its_own_targets_under_its_own_name(fat, tmp_path):
         assert [finding.kind for finding in verify(wheel).errors] == []
 
 
-def test_the_base_names_of_folders_follow_and_the_rest_of_metadata_stays(fat, tmp_path):
+def test_folder_names_follow_and_other_metadata_stays(fat, tmp_path):
     wheel = fat(metadata={"Summary": "Version: no header", "Requires-Dist": ["numpy"]})
     done = halves(wheel, PARTS, tmp_path / "parts")
     with Archive.open(tmp_path / "parts" / done["sm9x"].wheel) as archive:
@@ -96,7 +96,7 @@ def test_equal_wheels_split_into_equal_bytes(fat, tmp_path):
 
 
 @pytest.mark.parametrize(("rule", "there"), [("keep", True), ("drop", False)])
-def test_a_library_without_code_for_a_part_is_kept_or_dropped_and_that_is_said(rule, there, fat, tmp_path):
+def test_a_library_without_code_for_a_part_is_kept_or_dropped_and_reported(rule, there, fat, tmp_path):
     files = {"demo_jit/k.so": library(*CODE), "demo_jit/only.so": library("90a")}
     done = halves(fat(files), PARTS, tmp_path / "parts", empty=rule)["sm12x"]
     with Archive.open(tmp_path / "parts" / done.wheel) as archive:
@@ -104,7 +104,7 @@ def test_a_library_without_code_for_a_part_is_kept_or_dropped_and_that_is_said(r
     assert (done.emptied, done.dropped) == ((["demo_jit/only.so"], []) if there else ([], ["demo_jit/only.so"]))
 
 
-def test_one_cell_of_them_can_be_written_alone(fat, tmp_path):
+def test_a_single_cell_can_be_written(fat, tmp_path):
     done = halves(fat(), PARTS, tmp_path / "parts", only="*-sm12x")
     assert list(done) == ["sm12x"]
     assert [path.name for path in (tmp_path / "parts").iterdir()] == [done["sm12x"].wheel]
@@ -119,19 +119,19 @@ def refused(wheel, parts, folder) -> str:
     return str(caught.value)
 
 
-def test_code_that_no_part_takes_and_code_that_is_missing_are_told_together(fat, tmp_path):
+def test_unassigned_and_missing_code_are_reported_together(fat, tmp_path):
     said = refused(fat({"demo_jit/k.so": library("80", "90a", "100a")}), PARTS, tmp_path / "parts")
     assert "it contains code for 10.0a (demo_jit/k.so), which no cell has as a target" in said
     assert "cu130-x86_64-sm12x has the target 12.0f, for which no library contains code" in said
 
 
-def test_a_library_that_lives_on_ptx_which_leaves_is_refused(fat, tmp_path):
+def test_a_library_that_needs_removed_ptx_is_rejected(fat, tmp_path):
     files = {"demo_jit/k.so": library(*CODE), "demo_jit/old.so": library("80", "90a", ptx=["80"])}
     said = refused(fat(files), PARTS, tmp_path / "parts")
     assert "demo_jit/old.so runs on 12.0 12.1 through PTX that cu130-x86_64-sm12x does not keep" in said
 
 
-def test_ptx_that_a_part_takes_stays(fat, tmp_path):
+def test_ptx_of_a_part_is_kept(fat, tmp_path):
     parts = [part("sm9x"), part("sm12x", targets=["8.0+PTX", "12.0f"])]
     files = {"demo_jit/k.so": library(*CODE, ptx=["80"])}
     done = halves(fat(files), parts, tmp_path / "parts")
@@ -139,7 +139,7 @@ def test_ptx_that_a_part_takes_stays(fat, tmp_path):
     assert code(tmp_path / "parts" / done["sm9x"].wheel) == {"demo_jit/k.so": ["8.0", "9.0a"]}
 
 
-def test_code_for_the_linker_and_unknown_headers_are_refused(fat, tmp_path):
+def test_relocatable_code_and_unknown_headers_are_rejected(fat, tmp_path):
     linked = ElfFile(sections={".nv_fatbin": container(entry(90, "a", kind=8))}).build()
     odd = ElfFile(sections={".nv_fatbin": b"odd bytes" + bytes(7)}).build()
     said = refused(fat({"demo_jit/l.so": linked, "demo_jit/odd.so": odd}), PARTS, tmp_path / "parts")
@@ -147,26 +147,26 @@ def test_code_for_the_linker_and_unknown_headers_are_refused(fat, tmp_path):
     assert "demo_jit/odd.so: expected a fat binary at" in said
 
 
-def test_nvidias_own_libraries_are_refused(fat, tmp_path):
+def test_nvidia_libraries_are_rejected(fat, tmp_path):
     wheel = fat()
     theirs = wheel.rename(wheel.with_name("nvidia_nccl_cu13-2.27.3-py3-none-manylinux2014_x86_64.whl"))
     with pytest.raises(UsageError, match="NVIDIA's own libraries cannot be split"):
         list(split(theirs, PARTS, tmp_path / "parts"))
 
 
-def test_other_tags_than_the_cells_are_refused(fat, tmp_path):
+def test_tags_that_differ_from_the_cell_are_rejected(fat, tmp_path):
     wheel = fat(tags="cp39-abi3-manylinux_2_34_x86_64")
     with pytest.raises(UsageError, match="its tags are"):
         list(split(wheel, PARTS, tmp_path / "parts"))
 
 
-def test_a_fat_binary_on_its_own_is_thinned_too(fat, tmp_path):
+def test_a_standalone_fat_binary_is_filtered_too(fat, tmp_path):
     bare = container(entry(80), entry(90, "a"), entry(120, "f"))
     done = halves(fat({"demo_jit/k.fatbin": bare}), PARTS, tmp_path / "parts")
     assert code(tmp_path / "parts" / done["sm9x"].wheel) == {"demo_jit/k.fatbin": ["8.0", "9.0a"]}
 
 
-def test_what_is_kept_keeps_its_bytes_and_nothing_outside_moves():
+def test_kept_entries_keep_their_bytes_and_nothing_else_moves():
     payloads = {arch: bytes([arch]) * 40 for arch in (80, 90, 120)}
     two = [container(*(entry(arch, payload=payloads[arch]) for arch in payloads)) for _ in range(2)]
     data = bytearray(ElfFile(sections={".text": b"host code", ".nv_fatbin": b"".join(two), ".data": b"end"}).build())
@@ -186,7 +186,7 @@ def test_what_is_kept_keeps_its_bytes_and_nothing_outside_moves():
     assert all(data[at] == before[at] for at in outside)
 
 
-def test_all_kept_leaves_the_container_as_it_is_and_none_kept_leaves_an_empty_one():
+def test_a_container_is_unchanged_if_all_is_kept_and_empty_if_nothing_is():
     data = bytearray(container(entry(80), entry(90)))
     before = bytes(data)
     containers = tuple(fatbin.read_containers(BytesSource(before)))
@@ -196,7 +196,7 @@ def test_all_kept_leaves_the_container_as_it_is_and_none_kept_leaves_an_empty_on
     assert [one.entries for one in fatbin.read_containers(BytesSource(bytes(data)))] == [()]
 
 
-def test_each_part_has_a_bill_of_its_own_where_the_fat_wheel_has_one(fat, tmp_path):
+def test_each_part_has_its_own_bill_if_the_fat_wheel_has_one(fat, tmp_path):
     wheel = fat()
     repack(wheel, wheel.parent, Changes(sbom=True))
     done = halves(wheel, PARTS, tmp_path / "parts")
@@ -213,14 +213,14 @@ def test_each_part_has_a_bill_of_its_own_where_the_fat_wheel_has_one(fat, tmp_pa
         assert bill["metadata"]["component"]["version"].endswith(family)
 
 
-def test_a_wheel_that_is_not_what_its_record_says_is_refused(fat, tmp_path):
+def test_a_wheel_that_differs_from_its_record_is_not_split(fat, tmp_path):
     wheel = rezip(fat(), lambda held: held.update({"demo_jit/__init__.py": b"import os\n"}))
     with pytest.raises(VerificationError, match="do not match the digest in RECORD"):
         list(split(wheel, PARTS, tmp_path / "parts"))
     assert not (tmp_path / "parts").exists()
 
 
-def test_a_stamp_that_is_none_is_replaced(fat, tmp_path):
+def test_invalid_embedded_metadata_is_replaced(fat, tmp_path):
     def unread(held):
         folder = "demo_jit-1.0+cu130.sm9x.dist-info"
         stamped, record = f"{folder}/fatwheel.json", f"{folder}/RECORD"
@@ -233,7 +233,7 @@ def test_a_stamp_that_is_none_is_replaced(fat, tmp_path):
     assert [finding.kind for finding in verify(tmp_path / "again" / again.wheel).errors] == []
 
 
-def test_a_build_number_is_not_lost(fat, tmp_path):
+def test_a_build_number_is_rejected(fat, tmp_path):
     wheel = fat()
     wheel = wheel.rename(wheel.with_name(wheel.name.replace(f"-{FAT}-", f"-{FAT}-1-")))
     with pytest.raises(UsageError, match="it has a build number"):

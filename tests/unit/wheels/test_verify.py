@@ -18,7 +18,7 @@ def kinds(path, expected=None) -> list[str]:
 
 
 def with_file(tmp_path, name: str, data: bytes, **options):
-    """A sound wheel but for one more file."""
+    """A valid wheel except for one added file."""
     return demo(tmp_path, {"demo_jit/k.so": library("120f"), name: data}, **options)
 
 
@@ -27,7 +27,7 @@ def renamed(path, name):
 
 
 def edited(name, old: bytes, new: bytes):
-    """A change of one member, with RECORD written anew so that it is the only thing wrong."""
+    """A change of one member and of RECORD, so that it is the only error."""
 
     def change(members):
         assert old in members[f"{INFO}/{name}"]
@@ -45,7 +45,7 @@ def record(members, folder=INFO):
     members[f"{folder}/RECORD"] = write_record([*lines, Line(f"{folder}/RECORD", "", "")])
 
 
-def test_a_good_wheel_has_no_findings(tmp_path):
+def test_a_valid_wheel_has_no_findings(tmp_path):
     found = verify(demo(tmp_path))
     assert (found.findings, found.sound, found.placeholder) == ([], True, False)
     assert found.bytes == (tmp_path / "out" / found.wheel).stat().st_size
@@ -62,13 +62,13 @@ class TestNames:
             "x.zip",
         ],
     )
-    def test_a_file_name_that_pip_would_not_see(self, tmp_path, name):
+    def test_a_file_name_that_pip_would_ignore(self, tmp_path, name):
         assert "wheel-name" in kinds(renamed(demo(tmp_path), name))
 
     @pytest.mark.parametrize(
         "version", ["1.0", "1.0+cu130", "1.0+cu130.sm9x", "1.1+cu130.sm12x", "1.0rc1+cu130.sm12x", "1!1.0+cu130.sm12x"]
     )
-    def test_a_version_that_was_only_renamed(self, tmp_path, version):
+    def test_a_version_changed_only_in_the_file_name(self, tmp_path, version):
         assert {"metadata-version", "dist-info"} <= set(
             kinds(renamed(demo(tmp_path), f"demo_jit-{version}-{TAGS}.whl"))
         )
@@ -81,10 +81,10 @@ class TestNames:
         "tags",
         ["cp310-abi3-manylinux_2_28_x86_64", "cp39-abi3-manylinux_2_17_x86_64", "1-cp39-abi3-manylinux_2_28_x86_64"],
     )
-    def test_tags_that_were_only_renamed(self, tmp_path, tags):
+    def test_tags_changed_only_in_the_file_name(self, tmp_path, tags):
         assert kinds(renamed(demo(tmp_path), f"demo_jit-{VERSION}-{tags}.whl")) == ["wheel-tags"]
 
-    def test_spellings_of_one_name_and_version_are_one(self, tmp_path):
+    def test_other_forms_of_the_same_name_and_version_are_accepted(self, tmp_path):
         assert kinds(renamed(demo(tmp_path), NAME.replace("demo_jit", "Demo.Jit"))) == []
 
 
@@ -92,7 +92,7 @@ class TestMetadata:
     @pytest.mark.parametrize(
         ("name", "kind"), [("METADATA", "metadata-missing"), ("WHEEL", "wheel-file"), ("RECORD", "record-missing")]
     )
-    def test_files_that_must_be_there(self, tmp_path, name, kind):
+    def test_required_files(self, tmp_path, name, kind):
         def change(members):
             del members[f"{INFO}/{name}"]
             if name != "RECORD":
@@ -126,11 +126,11 @@ class TestMetadata:
             (b"Name: demo-jit\n", b"Name: demo-jit\nLicense-File: LICENSE\n", "license-missing"),
         ],
     )
-    def test_metadata_that_does_not_fit(self, tmp_path, old, new, kind):
+    def test_metadata_that_does_not_match(self, tmp_path, old, new, kind):
         found = verify(rezip(demo(tmp_path), edited("METADATA", old, new)))
         assert kind in [finding.kind for finding in found.errors]
 
-    def test_the_licence_of_old_metadata_may_lie_beside_it(self, tmp_path):
+    def test_the_license_of_old_metadata_can_be_beside_it(self, tmp_path):
         def change(members):
             edited("METADATA", b"Metadata-Version: 2.4\n", b"Metadata-Version: 2.1\nLicense-File: LICENSE\n")(members)
             members[f"{INFO}/LICENSE"] = b"text"
@@ -147,7 +147,7 @@ class TestMetadata:
     @pytest.mark.parametrize(
         ("old", "new"), [(b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), (b"Wheel-Version: 1.0\n", b"")]
     )
-    def test_a_wheel_format_that_installers_refuse(self, tmp_path, old, new):
+    def test_an_unsupported_wheel_format(self, tmp_path, old, new):
         assert kinds(rezip(demo(tmp_path), edited("WHEEL", old, new))) == ["wheel-file"]
 
 
@@ -158,7 +158,7 @@ class TestRecord:
             ("record-hash", "demo_jit/__init__.py"), ("record-size", "demo_jit/__init__.py"),
         ]  # fmt: skip
 
-    def test_a_member_too_few_and_one_too_many(self, tmp_path):
+    def test_a_missing_member_and_an_unlisted_one(self, tmp_path):
         def change(members):
             del members["demo_jit/__init__.py"]
             members["demo_jit/new.py"] = b""
@@ -181,13 +181,13 @@ class TestRecord:
             (lambda r: b"\xff\xff" + r, "record-unreadable"),
         ],
     )
-    def test_lines_that_say_nothing(self, tmp_path, change, kind):
+    def test_lines_without_information(self, tmp_path, change, kind):
         def apply(members):
             members[f"{INFO}/RECORD"] = change(members[f"{INFO}/RECORD"])
 
         assert kind in kinds(rezip(demo(tmp_path), apply))
 
-    def test_other_strong_digests_count(self, tmp_path):
+    def test_other_strong_digests_are_compared(self, tmp_path):
         import base64
         import hashlib
 
@@ -201,7 +201,7 @@ class TestRecord:
         assert kinds(rezip(demo(tmp_path / "a"), apply)) == []
         assert kinds(rezip(demo(tmp_path / "b"), lambda members: apply(members, b"other"))) == ["record-hash"]
 
-    def test_signatures_of_it_need_no_line(self, tmp_path):
+    def test_signatures_of_record_need_no_line(self, tmp_path):
         assert kinds(rezip(demo(tmp_path), lambda members: members.update({f"{INFO}/RECORD.jws": b"{}"}))) == []
 
 
@@ -223,7 +223,7 @@ class TestMembers:
             f"demo_jit-{VERSION}.data/../../outside",
         ],
     )
-    def test_names_that_lead_outside(self, tmp_path, name):
+    def test_names_outside_the_install_folder(self, tmp_path, name):
         def change(members):
             members[name] = b""
             record(members)
@@ -234,7 +234,7 @@ class TestMembers:
         "name",
         ["demo_jit\\k.py", "demo_jit//k.py", "./k.py", "demo_jit/bell\a", f"demo_jit-{VERSION}.data/data//etc/passwd"],
     )
-    def test_names_that_do_not_install_everywhere(self, tmp_path, name):
+    def test_names_that_cannot_be_installed_on_every_system(self, tmp_path, name):
         def change(members):
             members[name] = b""
             record(members)
@@ -251,19 +251,19 @@ class TestMembers:
         assert "member-special" in kinds(wheel)
 
     @pytest.mark.filterwarnings("ignore:Duplicate name")
-    def test_two_members_of_one_name(self, tmp_path):
+    def test_two_members_with_the_same_name(self, tmp_path):
         wheel = demo(tmp_path)
         with zipfile.ZipFile(wheel, "a") as archive:
             archive.writestr("demo_jit/__init__.py", b"")
         assert "member-duplicate" in kinds(wheel)
 
-    def test_a_file_that_is_a_folder_too(self, tmp_path):
+    def test_a_name_that_is_both_file_and_folder(self, tmp_path):
         assert "member-duplicate" in kinds(
             rezip(demo(tmp_path), lambda members: (members.update({"demo_jit": b""}), record(members)))
         )
 
     @pytest.mark.parametrize("part", ["purelib", "platlib"])
-    def test_a_file_that_would_be_installed_over_another(self, tmp_path, part):
+    def test_a_file_that_would_overwrite_another(self, tmp_path, part):
         wheel = with_file(tmp_path, f"demo_jit-{VERSION}.data/{part}/demo_jit/k.so", b"")
         found = verify(wheel)
         assert [(f.kind, f.member) for f in found.errors] == [
@@ -272,7 +272,7 @@ class TestMembers:
         assert kinds(with_file(tmp_path / "b", f"demo_jit-{VERSION}.data/{part}/demo_jit/new.py", b"")) == []
 
     @pytest.mark.parametrize("names", [("K.so", "k.so"), ("stra\u00dfe", "STRASSE"), ("caf\u00e9", "cafe\u0301")])
-    def test_names_that_differ_only_by_case_or_composition_are_worth_a_warning(self, tmp_path, names):
+    def test_names_that_differ_only_in_case_or_composition_are_a_warning(self, tmp_path, names):
         found = verify(demo(tmp_path, {"demo_jit/f.so": library("120f"), **{f"demo_jit/{n}": b"" for n in names}}))
         assert [(f.kind, f.severity) for f in found.findings] == [("member-case", "warning")]
 
@@ -289,18 +289,18 @@ class TestMembers:
     def test_data_folders(self, tmp_path, name, kind):
         assert kinds(with_file(tmp_path, name, b"#!python\n")) == kind
 
-    def test_a_bomb_is_not_unpacked(self, tmp_path):
+    def test_a_zip_bomb_is_reported(self, tmp_path):
         found = verify(with_file(tmp_path, "demo_jit/zeros", bytes(80 << 20)))
         assert [(f.kind, f.member) for f in found.findings] == [("member-unreadable", "demo_jit/zeros")]
 
     @pytest.mark.parametrize("keep", [0, 10, 0.3, 0.9, -1])
-    def test_a_wheel_that_is_cut_short_is_a_finding(self, tmp_path, keep):
+    def test_a_truncated_wheel_is_reported(self, tmp_path, keep):
         wheel = demo(tmp_path)
         data = wheel.read_bytes()
         wheel.write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
         assert kinds(wheel) == ["archive-unreadable"]
 
-    def test_a_wheel_that_cannot_be_opened_is_a_mistake_of_usage(self, tmp_path):
+    def test_a_wheel_that_cannot_be_opened_is_a_usage_error(self, tmp_path):
         with pytest.raises(UsageError):
             verify(tmp_path / NAME)
 
@@ -311,7 +311,7 @@ class TestBinaries:
         assert found == ["platform-any", "purelib"]
 
     @pytest.mark.parametrize("line", [b"root-is-purelib:TRUE", b"Root-Is-Purelib:\n true"])
-    def test_however_the_header_of_a_pure_wheel_is_written(self, tmp_path, line):
+    def test_any_form_of_the_purelib_header_is_read(self, tmp_path, line):
         wheel = rezip(demo(tmp_path), edited("WHEEL", b"Root-Is-Purelib: false", line))
         assert [finding.kind for finding in verify(wheel).findings] == ["purelib"]
 
@@ -325,7 +325,7 @@ class TestBinaries:
         )
         assert kinds(wheel) == ["elf-machine"]
 
-    def test_a_cubin_is_for_no_cpu(self, tmp_path):
+    def test_a_cubin_is_independent_of_the_cpu(self, tmp_path):
         assert kinds(with_file(tmp_path, "demo_jit/k.cubin", ElfFile(machine=190).build())) == []
 
     @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ class TestBinaries:
             ("linux_x86_64", "GLIBC_2.99", False),
         ],
     )
-    def test_the_glibc_that_the_tag_promises(self, tmp_path, platform, need, wrong):
+    def test_the_glibc_that_the_tag_allows(self, tmp_path, platform, need, wrong):
         files = {"demo_jit/k.so": library("120f", versions={"libc.so.6": ["GLIBC_2.2.5", need]})}
         assert kinds(demo(tmp_path, files, tags=f"cp39-abi3-{platform}")) == (["glibc-floor"] if wrong else [])
 
@@ -357,12 +357,12 @@ class TestBinaries:
             ("linux_x86_64", "GLIBCXX_3.4.99", False),
         ],
     )
-    def test_the_libstdcxx_that_the_tag_promises_is_a_warning(self, tmp_path, platform, need, wrong):
+    def test_a_libstdcxx_newer_than_the_tag_allows_is_a_warning(self, tmp_path, platform, need, wrong):
         files = {"demo_jit/k.so": library("120f", versions={"libstdc++.so.6": ["GLIBCXX_3.4", need]})}
         found = verify(demo(tmp_path, files, tags=f"cp39-abi3-{platform}"))
         assert [(f.kind, f.severity) for f in found.findings] == ([("libstdcxx-floor", "warning")] if wrong else [])
 
-    def test_a_wheel_that_brings_its_own_libstdcxx_may_need_any(self, tmp_path):
+    def test_a_wheel_with_its_own_libstdcxx_can_require_any_version(self, tmp_path):
         files = {
             "demo_jit/k.so": library("120f", versions={"libstdc++-0a1b2c3d.so.6": ["GLIBCXX_3.4.33"]}),
             "demo_jit.libs/libstdc++-0a1b2c3d.so.6": library(),
@@ -387,7 +387,7 @@ class TestBinaries:
             ("$ORIGIN/../../lib", ["rpath-outside"]),
         ],
     )
-    def test_where_libraries_are_looked_for(self, tmp_path, field, path, kind):
+    def test_library_search_paths(self, tmp_path, field, path, kind):
         assert kinds(demo(tmp_path, {"demo_jit/k.so": library("120f", **{field: path})})) == kind
 
     @pytest.mark.parametrize(
@@ -398,14 +398,14 @@ class TestBinaries:
             ("x.so", "libcuda.so.1"), ("x.so", "libnvidia-ptxjitcompiler.so.1"),
         ],
     )  # fmt: skip
-    def test_libraries_of_the_driver(self, tmp_path, name, soname):
+    def test_driver_libraries(self, tmp_path, name, soname):
         assert kinds(with_file(tmp_path, f"demo_jit.libs/{name}", library(soname=soname))) == ["driver-bundled"]
 
     @pytest.mark.parametrize("name", ["libcudart.so.13", "libcublas.so", "libnvidia-mlx.so", "libcuda_kernels.so"])
     def test_other_libraries_may_be_bundled(self, tmp_path, name):
         assert kinds(with_file(tmp_path, f"demo_jit.libs/{name}", library())) == []
 
-    def test_libraries_that_are_broken(self, tmp_path):
+    def test_damaged_libraries(self, tmp_path):
         broken = library("120f").replace(b"\x50\xed\x55\xba\x01", b"\x50\xed\x55\xba\x07")
         files = {"demo_jit/a.so": b"\x7fELF broken", "demo_jit/b.so": broken, "demo_jit/k.so": library("120f")}
         assert kinds(demo(tmp_path, files)) == ["elf-unreadable", "fat-binary-unreadable"]
@@ -424,7 +424,7 @@ class TestStamp:
             ({"targets": []}, "stamp-targets"),
         ],
     )
-    def test_a_stamp_that_is_not_this_wheels(self, tmp_path, changes, kind):
+    def test_embedded_metadata_that_does_not_match(self, tmp_path, changes, kind):
         def change(members):
             members[f"{INFO}/fatwheel.json"] = stamp(**changes).to_json().encode()
             record(members)
@@ -432,27 +432,27 @@ class TestStamp:
         assert set(kinds(rezip(demo(tmp_path), change))) == {kind}
 
     @pytest.mark.parametrize("data", [b"{}", stamp().to_json().replace("12.0f", "twelve").encode()])
-    def test_a_stamp_that_is_none(self, tmp_path, data):
+    def test_unreadable_embedded_metadata(self, tmp_path, data):
         def change(members):
             members[f"{INFO}/fatwheel.json"] = data
             record(members)
 
         assert kinds(rezip(demo(tmp_path), change)) == ["stamp-unreadable"]
 
-    def test_spellings_of_targets_are_one(self, tmp_path):
+    def test_other_forms_of_the_same_targets_are_accepted(self, tmp_path):
         assert kinds(demo(tmp_path, stamped=stamp(targets=["sm_120f"]))) == []
 
-    def test_a_placeholder_is_not_asked_for_machine_code(self, tmp_path):
+    def test_a_placeholder_needs_no_machine_code(self, tmp_path):
         found = verify(write_placeholder(tmp_path, NAME, embedded=stamp(), size=9000))
         assert (found.findings, found.placeholder) == ([], True)
 
-    def test_a_wheel_with_machine_code_is_no_placeholder(self, tmp_path):
+    def test_a_placeholder_with_machine_code_is_an_error(self, tmp_path):
         found = verify(demo(tmp_path, stamped=stamp(placeholder=True, targets=["9.0a"])))
         assert {f.kind for f in found.findings} == {"stamp-targets"}
         assert any("placeholder" in f.what for f in found.findings)
         assert not found.placeholder
 
-    def test_a_wheel_without_a_stamp_is_as_good(self, tmp_path):
+    def test_embedded_metadata_is_optional(self, tmp_path):
         def change(members):
             del members[f"{INFO}/fatwheel.json"]
             record(members)
@@ -460,7 +460,7 @@ class TestStamp:
         assert kinds(rezip(demo(tmp_path), change)) == []
 
 
-def test_all_findings_come_at_once_errors_first(tmp_path):
+def test_all_findings_are_reported_errors_first(tmp_path):
     files = {
         "demo_jit/a.so": library("80", machine=183, rpath="/build"),
         "demo_jit/K.py": b"", "demo_jit/k.py": b"",
@@ -477,8 +477,8 @@ def test_all_findings_come_at_once_errors_first(tmp_path):
     assert all(f.what and f.help for f in found)
 
 
-def test_a_stream_written_with_its_sizes_behind_it_is_read(tmp_path):
-    """As tools do that write to a pipe: bit 3 of the flags."""
+def test_a_member_with_its_sizes_after_the_data_is_read(tmp_path):
+    """Set bit 3 of the flags, as tools that write to a pipe do."""
     wheel = demo(tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         members = {info.filename: archive.read(info) for info in archive.infolist()}

@@ -1,4 +1,4 @@
-"""Thinning fat binaries: kept entries keep their bytes and order, and doing it twice is doing it once."""
+"""Filtering fat binaries keeps the bytes and order of selected entries, and is idempotent."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ def code(data: bytes) -> list[list[tuple[tuple[int, str], bytes]]]:
 
 
 @given(FILES, WANTED)
-def test_exactly_the_wanted_entries_stay_to_the_byte_and_once_is_enough(before, wanted):
+def test_filtering_keeps_exactly_the_selected_entries_and_is_idempotent(before, wanted):
     def keep(one) -> bool:
         return target(one) in wanted
 

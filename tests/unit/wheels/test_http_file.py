@@ -11,7 +11,7 @@ from fatwheel.wheels.io.byte_sources import Malformed
 from fatwheel.wheels.io.http_file import TAIL, RemoteFile, parse_file_name
 from fatwheel.wheels.io.http_ranges import ATTEMPTS, RemoteFailure
 from fatwheel.wheels.reading.inventory import read_inventory, read_source_inventory
-from tests.unit.wheels.rangeserver import serving
+from tests.unit.wheels.range_server import serving
 from tests.unit.wheels.synthetic import ElfFile, container, demo, entry, library
 
 DATA = random.Random(1).randbytes(DIRECT + 9 * BLOCK + 1234)
@@ -30,7 +30,7 @@ def waits():
 
 @pytest.fixture
 def opened(waits):
-    """Opens a URL; what would be waited for is noted."""
+    """A function that opens a URL and records waits instead of sleeping."""
     files = []
 
     def opened(url):
@@ -67,7 +67,7 @@ def cut(after):
 # -- what comes
 
 
-def test_bytes_are_those_of_the_file_wherever_they_are_read(opened):
+def test_reads_return_the_bytes_of_the_file(opened):
     rng = random.Random(2)
     with serving(DATA) as served:
         file = opened(served.url())
@@ -90,7 +90,7 @@ def test_the_end_comes_with_the_first_request(opened):
         assert (file.requests, file.fetched) == (1, TAIL)
 
 
-def test_neighbouring_reads_are_few_requests(opened):
+def test_adjacent_reads_are_few_requests(opened):
     with serving(DATA) as served:
         file = opened(served.url())
         for at in range(0, len(DATA), 1000):
@@ -99,7 +99,7 @@ def test_neighbouring_reads_are_few_requests(opened):
         assert file.fetched == len(DATA)
 
 
-def test_a_long_read_is_one_request_for_what_is_not_there_yet(opened):
+def test_a_long_read_is_one_request_for_the_missing_bytes(opened):
     with serving(DATA) as served:
         file = opened(served.url())
         file.read(0, 10)
@@ -108,7 +108,7 @@ def test_a_long_read_is_one_request_for_what_is_not_there_yet(opened):
         assert file.fetched == len(DATA)
 
 
-def test_several_threads_share_what_comes(opened):
+def test_several_threads_share_fetched_blocks(opened):
     with serving(DATA) as served, ThreadPoolExecutor(8) as pool:
         file = opened(served.url())
         places = [random.Random(n % 10).randrange(len(DATA) - 50) for n in range(200)]
@@ -116,21 +116,21 @@ def test_several_threads_share_what_comes(opened):
         assert len(served.asked) <= 21  # two blocks for each of ten places at most
 
 
-def test_a_small_file_is_taken_whole_wherever_it_is(opened):
+def test_a_small_file_is_read_whole(opened):
     for options in ({}, {"ranges": False}, {"suffixes": False}):
         with serving(b"abc" * 100, **options) as served:
             file = opened(served.url())
             assert file.read(3, 297) == b"abc" * 99
 
 
-def test_a_server_that_does_not_count_from_the_end_is_asked_from_the_start(opened):
+def test_without_suffix_ranges_the_file_is_read_from_the_start(opened):
     with serving(DATA, suffixes=False) as served:
         file = opened(served.url())
         assert file.read(len(DATA) - 10, 10) == DATA[-10:]
         assert served.spans[1].startswith("bytes=0-")
 
 
-def test_an_empty_file_is_none_that_can_be_read(opened):
+def test_an_empty_file_is_not_a_wheel(opened):
     with serving(b"") as served:
         file = opened(served.url())
         with pytest.raises(Malformed, match="invalid zip"):
@@ -140,7 +140,7 @@ def test_an_empty_file_is_none_that_can_be_read(opened):
 # -- who is asked
 
 
-def test_redirects_are_followed_once_and_remembered(opened):
+def test_redirects_are_followed_once_and_reused(opened):
     with serving(DATA) as other, serving(DATA) as served:
         served.redirects["/x.whl"] = other.url("/y?sig=abc")
         file = opened(served.url("/x.whl"))
@@ -149,7 +149,7 @@ def test_redirects_are_followed_once_and_remembered(opened):
         assert (len(served.asked), len(other.asked)) == (1, 2)
 
 
-def test_a_place_behind_a_redirect_that_expired_is_asked_for_again(opened, waits):
+def test_an_expired_redirect_target_is_requested_again(opened, waits):
     with serving(DATA) as other, serving(DATA) as served:
         served.redirects["/x.whl"] = other.url("/y?sig=abc")
         file = opened(served.url("/x.whl"))
@@ -168,19 +168,19 @@ def test_a_place_behind_a_redirect_that_expired_is_asked_for_again(opened, waits
         " http://me:secret@host/x.whl",
     ],
 )
-def test_no_password_of_a_wrong_url_is_shown(url, capsys):
+def test_errors_do_not_show_the_password_of_a_url(url, capsys):
     assert run(["inventory", url]) == 2
     said = capsys.readouterr()
     assert "secret" not in said.out + said.err
     assert "x.whl" in said.err
 
 
-def test_a_host_that_no_name_can_be(opened):
+def test_an_invalid_host_name_is_an_error(opened):
     with pytest.raises(RemoteFailure, match="invalid URL"):
         opened(f"http://{'a' * 300}.example/x.whl")
 
 
-def test_no_credentials_are_sent_anywhere(opened, monkeypatch, tmp_path):
+def test_no_credentials_are_sent(opened, monkeypatch, tmp_path):
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
@@ -197,21 +197,21 @@ def test_no_credentials_are_sent_anywhere(opened, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["ftp://127.0.0.1/x", "file:///etc/passwd", "http://[", ""])
-def test_a_redirect_to_nowhere_is_an_error(opened, place):
+def test_an_invalid_redirect_is_an_error(opened, place):
     with serving(DATA) as served:
         served.always = status(302, **({"Location": place} if place else {}))
         with pytest.raises(UsageError):
             opened(served.url())
 
 
-def test_a_redirect_from_https_to_http_is_refused(opened):
+def test_a_redirect_from_https_to_http_is_rejected(opened):
     with serving(DATA) as served:
         requests = opened(served.url())._requests
         with pytest.raises(RemoteFailure, match="from https to http at example"):
             requests._check("http://example.org/x", "HTTPS://example.org/x")
 
 
-def test_redirects_have_an_end(opened):
+def test_the_number_of_redirects_is_limited(opened):
     with serving(DATA) as served:
         served.redirects["/x"] = "/x"
         with pytest.raises(RemoteFailure, match="redirected more than"):
@@ -229,7 +229,7 @@ def test_the_name_is_the_last_part_of_the_path():
 
 
 @pytest.mark.parametrize("fault", [status(500), status(503), status(429), status(408), cut(0), cut(7)])
-def test_what_passes_is_tried_again(opened, waits, fault):
+def test_transient_errors_are_retried(opened, waits, fault):
     with serving(DATA) as served:
         served.faults = [fault]
         file = opened(served.url())
@@ -239,7 +239,7 @@ def test_what_passes_is_tried_again(opened, waits, fault):
         assert len(waits) == 3
 
 
-def test_a_long_read_goes_on_where_it_broke(opened, waits):
+def test_an_interrupted_long_read_continues(opened, waits):
     with serving(DATA) as served:
         file = opened(served.url())
         served.always = cut(300_000)
@@ -248,7 +248,7 @@ def test_a_long_read_goes_on_where_it_broke(opened, waits):
         assert max(waits) == min(waits)
 
 
-def test_a_server_that_stays_broken_is_given_up(opened, waits):
+def test_persistent_server_errors_are_reported(opened, waits):
     with serving(DATA) as served:
         served.always = status(502)
         with pytest.raises(RemoteFailure, match="responded 502"):
@@ -257,7 +257,7 @@ def test_a_server_that_stays_broken_is_given_up(opened, waits):
         assert waits == sorted(waits)
 
 
-def test_the_wait_that_a_server_asks_for_is_kept_unless_it_is_too_long(opened, waits):
+def test_retry_after_is_respected_unless_it_is_too_long(opened, waits):
     with serving(DATA) as served:
         served.faults = [status(429, Retry_After="7"), status(503, Retry_After="Fri, 31 Dec 1999 23:59:59 GMT")]
         opened(served.url())
@@ -267,7 +267,7 @@ def test_the_wait_that_a_server_asks_for_is_kept_unless_it_is_too_long(opened, w
             opened(served.url())
 
 
-def test_nobody_there_is_an_error(opened):
+def test_a_refused_connection_is_an_error(opened):
     with serving(DATA) as served:
         url = served.url()
     with pytest.raises(RemoteFailure, match="ConnectError"):
@@ -275,7 +275,7 @@ def test_nobody_there_is_an_error(opened):
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 410, 451])
-def test_a_refusal_is_told_at_once(opened, waits, code):
+def test_client_errors_are_not_retried(opened, waits, code):
     with serving(DATA) as served:
         served.always = status(code)
         with pytest.raises(RemoteFailure, match=f"responded {code}") as error:
@@ -288,7 +288,7 @@ def test_a_refusal_is_told_at_once(opened, waits, code):
 
 
 @pytest.mark.parametrize("options", [{"ranges": False}, {"always": status(501)}, {"always": status(416)}])
-def test_a_server_without_ranges_is_an_error_that_says_what_to_do(opened, options):
+def test_a_server_without_ranges_is_an_error_with_help(opened, options):
     with (
         serving(DATA, **options) as served,
         pytest.raises(RemoteFailure, match="does not support range") as error,
@@ -313,7 +313,7 @@ def shrunk(served):
 
 @pytest.mark.parametrize("change", [changed, changed_unsaid, shrunk])
 @pytest.mark.parametrize("length", [10, DIRECT + 1])
-def test_a_file_that_changes_meanwhile_is_an_error(opened, change, length):
+def test_a_file_that_changes_while_it_is_read_is_an_error(opened, change, length):
     with serving(DATA) as served:
         file = opened(served.url())
         change(served)
@@ -321,7 +321,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(opened, change, length):
             file.read(5000, length)
 
 
-def test_the_state_seen_first_is_the_condition_of_all_others(opened):
+def test_the_first_state_is_the_condition_of_later_requests(opened):
     with serving(DATA) as served:
         opened(served.url()).read(0, 10)
         assert [headers.get("if-range") for _, headers in served.asked] == [None, '"one"']
@@ -343,7 +343,7 @@ def test_the_state_seen_first_is_the_condition_of_all_others(opened):
         (header("Content-Encoding", "gzip"), "compresses"),
     ],
 )
-def test_answers_that_do_not_fit_the_question_are_errors(opened, fault, what):
+def test_responses_that_do_not_match_the_request_are_errors(opened, fault, what):
     with serving(DATA) as served:
         file = opened(served.url())
         served.always = fault
@@ -364,7 +364,7 @@ def shorter(answer):
 
 
 @pytest.mark.parametrize(("fault", "what"), [(longer, "more than"), (shorter, "bytes too short")])
-def test_bodies_of_another_length_are_errors(opened, fault, what):
+def test_bodies_with_a_wrong_length_are_errors(opened, fault, what):
     with serving(DATA) as served:
         file = opened(served.url())
         served.always = fault
@@ -376,7 +376,7 @@ def test_bodies_of_another_length_are_errors(opened, fault, what):
 
 
 def wheel_of_many(folder):
-    """Large members that must be read, and larger ones of which the beginning is enough."""
+    """Libraries to read whole, and larger files of which the start is enough."""
     rng = random.Random(3)
     code = container(entry(90, "a", payload=rng.randbytes(300_000)), entry(120, "f", payload=rng.randbytes(200_000)))
     files = {f"demo_jit/k{n}.so": ElfFile(sections={".nv_fatbin": code}).build() for n in range(3)}
@@ -385,7 +385,7 @@ def wheel_of_many(folder):
     return demo(folder, files)
 
 
-def test_the_inventory_at_a_url_is_that_of_the_file(opened, tmp_path):
+def test_the_inventory_at_a_url_equals_that_of_the_file(opened, tmp_path):
     wheel = wheel_of_many(tmp_path)
     with serving(wheel.read_bytes()) as served:
         file = opened(served.url(f"/files/{wheel.name.replace('+', '%2B')}?x=y"))
@@ -395,7 +395,7 @@ def test_the_inventory_at_a_url_is_that_of_the_file(opened, tmp_path):
         assert len(served.asked) < 15
 
 
-def test_of_a_library_only_headers_are_read(opened, tmp_path):
+def test_only_the_headers_of_a_library_are_read(opened, tmp_path):
     payload = random.Random(4).randbytes(2_000_000)
     path = tmp_path / "k.so"
     path.write_bytes(
@@ -407,7 +407,7 @@ def test_of_a_library_only_headers_are_read(opened, tmp_path):
         assert file.fetched < 5 * BLOCK
 
 
-def test_the_command_takes_a_url(tmp_path, capsys):
+def test_the_command_accepts_a_url(tmp_path, capsys):
     wheel = demo(tmp_path, {"demo_jit/k.so": library("90a"), "demo_jit/large.bin": random.Random(5).randbytes(1 << 20)})
     with serving(wheel.read_bytes()) as served:
         url = served.url(f"/{wheel.name.replace('+', '%2B')}")
@@ -423,7 +423,7 @@ def test_the_command_takes_a_url(tmp_path, capsys):
         assert "download the file and pass its path" in told.err
 
 
-def test_a_network_that_fails_ends_the_reading_of_all_members(opened, tmp_path):
+def test_a_network_failure_stops_reading_all_members(opened, tmp_path):
     wheel = wheel_of_many(tmp_path)
     with serving(wheel.read_bytes()) as served:
         file = opened(served.url())

@@ -1,4 +1,4 @@
-"""A web server that sends parts of one file, and misbehaves as it is told."""
+"""A web server with range requests for one file, and configurable faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Answer:
-    """What is about to be sent; a fault changes it."""
+    """A response before it is sent; faults change it."""
 
     status: int
     headers: dict[str, str]
@@ -26,7 +26,7 @@ Fault = Callable[[Answer], None]
 
 @dataclass
 class Served:
-    """The file ``data``. ``faults`` are of the next requests, None for none; ``always`` is of all others."""
+    """Serve ``data``. ``faults`` apply to the next requests (None: no fault), ``always`` to all others."""
 
     data: bytes
     etag: str = '"one"'
@@ -45,7 +45,7 @@ class Served:
 
     @property
     def spans(self) -> list[str]:
-        """Ranges that were asked for, in order."""
+        """Requested ranges, in order."""
         return [headers.get("range", "") for _, headers in self.asked]
 
     def answer(self, path: str, headers: dict[str, str]) -> Answer:
@@ -103,12 +103,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, address):
-        """Clients may hang up."""
+        """Ignore clients that disconnect."""
 
 
 @contextmanager
 def serving(data: bytes, **options) -> Iterator[Served]:
-    """Serve it on a port of its own at any path."""
+    """Serve it on a free port, at any path."""
     served = Served(data, **options)
     server = _Server(("127.0.0.1", 0), _Handler)
     server.served = served
