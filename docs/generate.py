@@ -34,12 +34,14 @@ _SCHEMA = """\
 """
 _COMMANDS = """\
 This page shows the output of `fatwheel COMMAND --help`. Commands print results to standard output, and progress and
-errors to standard error. All commands use the same [exit codes](exit-codes.md).
+errors to standard error; `-q` omits the progress. All commands use the same [exit codes](exit-codes.md). Commands that
+can use a `matrix.yaml` read `./matrix.yaml` if it exists. `--no-matrix` ignores it, and `-v` shows which file is read.
 """
 _JSON = """\
-With `--json`, a command prints exactly one JSON document on standard output: one of the [records](records.md), or an
-array of them if you pass several wheels or cells. If a command fails before it has a result, the document is
-`{"error": ...}` with an [ErrorRecord](records.md#errorrecord); the exit code is the same as without `--json`.
+With `--json`, a command prints exactly one JSON document on standard output. `build`, `inventory`, `repack`, `smoke`,
+`split` and `verify` print an array with one [record](records.md) per wheel, also for a single wheel; all other commands
+print an object. If a command fails before it has a result, the document is `{"error": ...}` with an
+[ErrorRecord](records.md#errorrecord); the exit code is the same as without `--json`.
 """
 _COMPLETION = """\
 Commands, options, cell IDs and channels can be completed in bash, zsh and fish. For bash, add this line to `~/.bashrc`

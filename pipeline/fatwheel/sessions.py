@@ -37,7 +37,8 @@ def cells(matrix: Path) -> list[Cell]:
 def fatwheel(session: nox.Session, *arguments: str, matrix: Path | None = None) -> None:
     """Run one `fatwheel` command in the environment that nox itself runs in."""
     command, env = own_command(*arguments)
-    if matrix is not None and "--matrix" not in arguments and "-m" not in arguments:
+    given = matrix is not None and (matrix.is_file() or matrix != Path("matrix.yaml"))  # else the command's default
+    if given and "--matrix" not in arguments and "-m" not in arguments:
         env["FATWHEEL_MATRIX"] = str(matrix)
     session.run(*command, env=env, external=True)
 

@@ -2,14 +2,17 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 
+import click
 import pytest
 
+from fatwheel.__main__ import fatwheel as fatwheel_group
 from fatwheel.__main__ import run
 from fatwheel.console.output import allow_color
-from fatwheel.console.summaries import SUMMARIES
+from fatwheel.console.summaries import GROUPS, LESS_USED, SUMMARIES
 
 
 @pytest.mark.parametrize("verb", SUMMARIES)
@@ -159,3 +162,62 @@ def test_an_interrupt_says_what_is_left(monkeypatch, capsys):
     monkeypatch.setattr("fatwheel.__main__.fatwheel.main", interrupted)
     assert run(["plan"]) == 130
     assert capsys.readouterr().err == "interrupted: finished work is kept, no partial files are left\n"
+
+
+def complete(words, incomplete=""):
+    context = fatwheel_group.make_context("fatwheel", list(words), resilient_parsing=True)
+    if not words:
+        return [item.value for item in fatwheel_group.shell_complete(context, incomplete)]
+    command = fatwheel_group.get_command(context, words[0])
+    inner = command.make_context(words[0], [], resilient_parsing=True)
+    parameter = next(one for one in command.params if one.name == words[1])
+    return [item.value for item in parameter.shell_complete(inner, incomplete)]
+
+
+def test_commands_cells_and_channels_are_completed(monkeypatch, tmp_path):
+    assert complete([], "re") == ["rehearse", "repack", "report", "release"]
+    assert complete(["build", "cell"], "cu130-x86_64-sm1") == ["cu130-x86_64-sm10x", "cu130-x86_64-sm12x"]
+    assert complete(["verify", "cell"], "cu130-x86_64-sm9") == ["cu130-x86_64-sm9x"]
+    assert complete(["plan", "channel"], "n") == ["nightly"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.yaml").write_text("not: [valid")
+    assert complete(["build", "cell"], "cu") == []
+
+
+def test_the_shell_gets_completions_from_the_command():
+    environment = os.environ | {
+        "_FATWHEEL_COMPLETE": "bash_complete", "COMP_WORDS": "fatwheel build cu130-x86_64-sm9", "COMP_CWORD": "2",
+    }  # fmt: skip
+    found = subprocess.run(
+        [sys.executable, "-m", "fatwheel"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["plain,cu130-x86_64-sm9x"]
+
+
+def test_help_names_every_command_once_in_its_group(capsys):
+    assert run(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert [text.index(f"\n{title}:") for title in GROUPS] == sorted(text.index(f"\n{title}:") for title in GROUPS)
+    for name, summary in SUMMARIES.items():
+        assert (f"  {name} " in text and summary in text) or name in LESS_USED, name
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", SUMMARIES)
+def test_options_are_spelled_alike_and_have_help(verb):
+    command = importlib.import_module(f"fatwheel.commands.{verb}").command
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    assert {"--quiet", "--verbose"} <= {name for one in options for name in one.opts}
+    for option in options:
+        assert option.help, (verb, option.name)
+        assert option.help[0].isupper() or option.help.startswith("ptxas"), (verb, option.help)
+    assert "tag" not in {one.name for one in command.params if isinstance(one, click.Argument)}
+
+
+def test_quiet_prints_results_and_errors_only(capsys, tmp_path):
+    asked = ["rehearse", "--fake-build", "--only", "cu130-x86_64-sm9x", "-o", str(tmp_path / "out")]
+    assert run([*asked, "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert (said.err, "cu130-x86_64-sm9x" in said.out) == ("", True)
+    assert run(asked) == 0
+    assert "build cu130-x86_64-sm9x" in capsys.readouterr().err

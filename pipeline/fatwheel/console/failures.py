@@ -36,7 +36,7 @@ def from_click(error: click.ClickException) -> UsageError:
         return UsageError(
             f"unknown option '{error.option_name}'", help=f"did you mean '{min(near)}'?" if near else help
         )
-    what = error.format_message().strip().removesuffix(".")
+    what = error.format_message().strip().removesuffix(".").replace("valid integer range", "whole number")
     kind = getattr(getattr(error, "param", None), "type", None)
     if isinstance(kind, click.Choice) and " is not one of " in what:
         what = what.partition(" is not one of ")[0]

@@ -20,7 +20,11 @@ Parsed = TypeVar("Parsed")
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write under a temporary name beside ``path``; renamed at the end, and gone if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")  # a name has 255 bytes
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")  # a name has 255 bytes
+    except OSError as error:
+        error.filename = str(path)  # not the temporary name
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
