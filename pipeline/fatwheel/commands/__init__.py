@@ -1,1 +1,1 @@
-"""One module a verb: options in, stations called, results out."""
+"""The commands, one module each: options in, one call, text out."""

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     matrix: Path | None,
     as_json: bool,
 ) -> None:
-    """Exits with code 5 if files were left out of the index, 7 if a store or the branch failed (nothing delivered)."""
+    """Exits with code 5 if files are missing from the index, and with 7 if nothing was delivered."""
     if repository is None and output is None:
         raise UsageError("no destination given", help="give --to OWNER/REPO or --output DIR")
     if repository and output:
@@ -65,6 +65,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
         click.echo(f"{done.where}: {count_of(report.wheels, 'wheel')} on {count_of(report.pages, 'page')}")
     if report.problems:
         raise VerificationError(
-            f"{count_of(len(report.problems), 'file')} left out of the index", where=done.store,
+            f"{count_of(len(report.problems), 'file')} omitted from the index", where=done.store,
             help="fix the files listed above and run it again",
         )  # fmt: skip

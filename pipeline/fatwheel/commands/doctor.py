@@ -27,7 +27,7 @@ _MARKS = {"ok": "yes", "missing": "no", "note": "-"}
 @toolchain_option
 @json_option
 def command(matrix: Path | None, engine: str, toolchain: str, as_json: bool) -> None:
-    """Exits with code 0 whatever it finds. Include its output in bug reports: values of secrets are left out."""
+    """Exits with code 0 whatever it finds. Include its output in bug reports; secrets are redacted."""
     found = diagnose(load(matrix) if matrix else None, this_environ(), engine=engine, toolchain=toolchain)
     if as_json:
         echo_json(found)

@@ -38,7 +38,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     matrix: Path | None,
     as_json: bool,
 ) -> None:
-    """Exits with code 5 if files were left out of the index, and 7 if the store cannot be read."""
+    """Exits with code 5 if files are missing from the index, and 7 if the store cannot be read."""
     gc.disable()  # thousands of entries, all of them in use until the end
     report = make_index(
         open_store(choose_store_spec(store, matrix), there=True), output, base_url, replace=replace,
@@ -61,6 +61,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
         click.echo(f"{report.output}: {contents}; {changed}")
     if report.problems:
         raise VerificationError(
-            f"{count_of(len(report.problems), 'file')} of {report.store} left out of the index",
+            f"{count_of(len(report.problems), 'file')} of {report.store} omitted from the index",
             help="fix the files listed above and run it again",
         )

@@ -1,1 +1,1 @@
-"""Terminal output shared by commands: options, JSON, tables and progress."""
+"""Terminal input and output that commands share: options, help, errors, tables."""

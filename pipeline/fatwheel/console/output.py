@@ -97,7 +97,7 @@ def echo_table(
     """Print a table and an empty line on standard output, at most as wide as the terminal (else 80 columns).
 
     ``right`` lists the right-aligned columns, from 0; ``whole`` the columns that are never wrapped; ``styles`` maps
-    values to colors, which are left out when the output is not a terminal.
+    values to colors, which are used on terminals only.
     """
     from fatwheel.console.table import draw_table
 

@@ -89,7 +89,7 @@ def _full_commit(commit: str | None) -> str | None:
 
 
 def _commit_of_run(store: str | None) -> str | None:
-    """Return GITHUB_SHA if the release goes to the repository of this workflow run; others lack the commit."""
+    """Return GITHUB_SHA if the release goes to the repository of this workflow run, which has that commit."""
     kind, _, place = (store or "").partition(":")
     if kind == "github" and place.lower() != os.environ.get("GITHUB_REPOSITORY", "").lower():
         return None

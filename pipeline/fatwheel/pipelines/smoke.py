@@ -18,7 +18,7 @@ def smoke_declared(
 ) -> SmokeRecord:
     """Smoke-test a wheel as the package that its build record or its name gives.
 
-    Raises `UsageError` if ``must_declare`` and the declaration has no such package; else it is tested without one.
+    Raises `UsageError` if ``must_declare`` and matrix.yaml has no such package; else it is tested without one.
     """
     built = beside(wheel, BUILD)
     cell = BuildRecord.read(built).cell if built.is_file() else None

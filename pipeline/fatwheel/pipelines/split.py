@@ -105,7 +105,7 @@ def split_wheel(
 
     ``by`` is "family" or "target", by default the package's layout; ``only`` is a glob over cell IDs. The second value
     is whether the wheels are different distributions that install the same files. Raises `UsageError` for a wheel that
-    the declaration does not contain, `VerificationError` for one that cannot be split safely.
+    matrix.yaml does not declare, `VerificationError` for one that cannot be split safely.
     """
     package, cells = find_cells(declaration, wheel, by)
     built = build_record(wheel)

@@ -26,7 +26,7 @@ _NIGHTLY = re.compile(r"\.dev(\d{8})\b")
 
 
 class CellFinder:
-    """Finds the cell that a wheel was built for, in any channel of a declaration."""
+    """Finds the cell that a wheel was built for, in any channel of matrix.yaml."""
 
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
