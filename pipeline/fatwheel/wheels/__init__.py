@@ -1,1 +1,1 @@
-"""A wheel file as a thing: read, packed, verified, split, repacked. Of plans it knows only the records."""
+"""Wheel files: read, check and write them. Of the stages and plans, only the records are known here."""

@@ -210,3 +210,17 @@ def test_a_wheel_without_embedded_metadata(tmp_path):
     with pytest.raises(UsageError, match=r"the wheel has no fatwheel\.json"):
         to_variant(wheel, tmp_path / "made")
     assert read_headers(contents(to_version(wheel, tmp_path / "made"))["demo_jit-1.0.dist-info/METADATA"])["Version"]
+
+
+def test_a_part_with_another_distribution_is_renamed_throughout(tmp_path):
+    wheel = demo(tmp_path, FILES)
+    repack(wheel, wheel.parent, Changes(sbom=True))
+    embedded = stamp(distribution="Demo.JIT-sm120f", version="1.0")
+    (done,) = split(wheel, [PartSpec("cell", f"demo_jit_sm120f-1.0-{TAGS}.whl", embedded)], tmp_path / "parts")
+    made = tmp_path / "parts" / done.wheel
+    assert verify(made).findings == []
+    headers = read_headers(contents(made)["demo_jit_sm120f-1.0.dist-info/METADATA"])
+    assert (headers["Name"], headers["Version"]) == ("Demo.JIT-sm120f", "1.0")
+    bill = json.loads(contents(made)[f"demo_jit_sm120f-1.0.dist-info/{BILL}"])
+    assert bill["metadata"]["component"]["name"] == "Demo.JIT-sm120f"
+    assert bill["metadata"]["component"]["purl"].startswith("pkg:pypi/demo-jit-sm120f@1.0?")

@@ -1,1 +1,1 @@
-"""File formats a wheel is made of: ELF, fat binaries, zip, RECORD, METADATA and names."""
+"""File formats: ELF, fat binaries, zip, METADATA, RECORD, wheel file names, and version texts."""

@@ -59,34 +59,34 @@ def write_metadata(name: WheelName, distribution: str, fields: Fields, licenses:
     ``licenses`` are the names of files in ``dist-info/licenses/``. Raises `UsageError` naming every invalid field.
     """
     lines = [f"Metadata-Version: {VERSION}", f"Name: {distribution}", f"Version: {name.version}"]
-    wrong: list[str] = []
+    invalid: list[str] = []
     description = ""
     for key, value in fields.items():
         field = _SPELLING.get(key.lower().replace("_", "-"), "")
         values = [value] if isinstance(value, str) else list(value)
         if field in _OWN or not field:
-            wrong.append(f"{key} ({'written by fatwheel' if field else 'unknown field'})")
+            invalid.append(f"{key} ({'written by fatwheel' if field else 'unknown field'})")
         elif field in _ONE and len(values) > 1:
-            wrong.append(f"{key} (expected one value, found {len(values)})")
+            invalid.append(f"{key} (expected one value, found {len(values)})")
         elif field == "Description":
             description = "".join(values)
         elif any("\n" in text or "\r" in text for text in values):
-            wrong.append(f"{key} (contains a line break)")
+            invalid.append(f"{key} (contains a line break)")
         else:
             lines += [f"{field}: {text}" for text in values if text]
     lines += [f"License-File: {file}" for file in licenses]
     data = ("\n".join(lines) + "\n" + (f"\n{description}" if description else "")).encode()
-    if not wrong:
+    if not invalid:
         try:
             Metadata.from_email(data, validate=True)
         except ExceptionGroup as group:
-            wrong = [
+            invalid = [
                 f"{error.field if isinstance(error, InvalidMetadata) else 'metadata'} ({error})"
                 for error in group.exceptions
             ]
-    if wrong:
+    if invalid:
         raise UsageError(
-            f"invalid metadata of {distribution}: {'; '.join(wrong)}",
+            f"invalid metadata of {distribution}: {'; '.join(invalid)}",
             help="use the fields of core metadata 2.4: summary, requires_python, requires_dist ...",
         )
     return data

@@ -17,7 +17,7 @@ TARGETS_ASSIGNED = re.compile(
 
 
 def set_version(text: str, version: str) -> str:
-    """Replace each version that a text assigns; a text that is nothing but a version is replaced as a whole."""
+    """Replace every version that a text assigns; a text that consists of a version is replaced as a whole."""
     bare = text.strip()
     if parse_version(bare) is not None:
         return text.replace(bare, version)

@@ -1,1 +1,1 @@
-"""Reading bytes: memory, files, URLs in ranges, and deflate."""
+"""Byte sources: memory, files, ranges and URLs; and compression."""

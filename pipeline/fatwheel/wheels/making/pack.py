@@ -92,18 +92,18 @@ def _find_files(tree: Path) -> list[tuple[str, Path]]:
     """Member names and paths, sorted by name. Raises `UsageError` naming every file that a wheel cannot contain."""
     if not tree.is_dir():
         raise UsageError("not a folder", where=str(tree))
-    wrong: list[str] = []
+    invalid: list[str] = []
     found: list[tuple[str, Path]] = []
     for path in _walk(tree):
         member = path.relative_to(tree).as_posix()
         reason = _find_obstacle(member, path)
         if reason:
-            wrong.append(f"{member!r} ({reason})")
+            invalid.append(f"{member!r} ({reason})")
         else:
             found.append((member, path))
-    if wrong:
+    if invalid:
         raise UsageError(
-            f"a wheel cannot contain these files: {', '.join(sorted(wrong))}",
+            f"a wheel cannot contain these files: {', '.join(sorted(invalid))}",
             where=str(tree),
             help="have the build command create only regular files, laid out as in site-packages",
         )

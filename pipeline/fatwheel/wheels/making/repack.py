@@ -115,21 +115,21 @@ def find_matches(names: Iterable[str], glob: str) -> set[str]:
 def _find_excluded(archive: Archive, globs: Iterable[str]) -> list[str]:
     """Members to remove, sorted. Raises `UsageError` for a glob without matches, or for members every wheel needs."""
     found: set[str] = set()
-    wrong: list[str] = []
+    errors: list[str] = []
     info = {name for name in archive.by_name if name.startswith(f"{archive.dist_info}/")}
     for glob in globs:
         names = find_matches(archive.by_name, glob)
         names -= info if "*" in glob else set()
         if not names:
-            wrong.append(f"no file in the wheel matches '{glob}'")
+            errors.append(f"no file in the wheel matches '{glob}'")
         elif names & info:
-            wrong.append(f"'{glob}' is in {archive.dist_info}, whose files cannot be removed")
+            errors.append(f"'{glob}' is in {archive.dist_info}, whose files cannot be removed")
         found |= names
     if found and len(found | info) == len(archive.by_name):
-        wrong.append("nothing but metadata would remain")
-    if wrong:
+        errors.append("nothing but metadata would remain")
+    if errors:
         raise UsageError(
-            "\n  ".join(wrong), where=archive.name, help="`fatwheel inventory` or `unzip -l` lists the files"
+            "\n  ".join(errors), where=archive.name, help="`fatwheel inventory` or `unzip -l` lists the files"
         )
     return sorted(found)
 
