@@ -67,7 +67,7 @@ def prepared(place: Path, completeness: str = "complete") -> tuple[Path, list[Ce
     return matrix, plan.cells, command
 
 
-def test_what_passed_is_taken_and_nothing_but_wheels_and_sdists(site, tmp_path):
+def test_only_wheels_and_sdists_that_passed_are_downloaded(site, tmp_path):
     _, cells, command = prepared(tmp_path)
     for cell in cells:
         put(site, cell)
@@ -78,7 +78,7 @@ def test_what_passed_is_taken_and_nothing_but_wheels_and_sdists(site, tmp_path):
 
 
 @pytest.mark.parametrize(("completeness", "taken"), [("complete", 0), ("partial", -1)])
-def test_a_wheel_that_failed_is_not_taken_and_a_whole_release_waits_for_it(site, tmp_path, capsys, completeness, taken):
+def test_a_failed_wheel_is_excluded_and_blocks_a_complete_release(site, tmp_path, capsys, completeness, taken):
     _, cells, command = prepared(tmp_path, completeness)
     for number, cell in enumerate(cells):
         put(site, cell, passed=number > 0)
@@ -87,7 +87,7 @@ def test_a_wheel_that_failed_is_not_taken_and_a_whole_release_waits_for_it(site,
     assert "its smoke test failed" in capsys.readouterr().out
 
 
-def test_a_run_of_another_commit_is_refused(site, tmp_path, capsys, monkeypatch):
+def test_a_run_of_another_commit_is_an_error(site, tmp_path, capsys, monkeypatch):
     _, cells, command = prepared(tmp_path)
     for cell in cells:
         put(site, cell)
@@ -101,7 +101,7 @@ def test_a_run_of_another_commit_is_refused(site, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.usefixtures("site")
-def test_a_plan_without_anything_for_pypi_is_told(tmp_path, capsys):
+def test_a_plan_without_files_for_pypi_is_an_error(tmp_path, capsys):
     matrix, _, command = prepared(tmp_path)
     matrix.write_text(matrix.read_text().replace("    publish: pypi\n", ""))
     assert run(command) == 2
@@ -133,7 +133,7 @@ def deliver(*stores: str, more: tuple[str, ...] = ()) -> list[str]:
     return ["deliver", *asked, *base, "--to", "octo/index", "--branch", "gh-pages", "--path", "whl", *more]
 
 
-def test_the_index_of_all_stores_is_pushed_and_a_second_time_nothing_changes(host, tmp_path, capsys):
+def test_the_index_of_all_stores_is_pushed_once(host, tmp_path, capsys):
     first, second = released(tmp_path / "a", "1.0"), released(tmp_path / "b", "1.1.dev20261201")
     assert run(deliver(first, second)) == 0
     rows = json.loads(git(host, "show", "gh-pages:whl/index.json"))["wheels"]
@@ -146,7 +146,7 @@ def test_the_index_of_all_stores_is_pushed_and_a_second_time_nothing_changes(hos
     assert "(no changes)" in capsys.readouterr().out
 
 
-def test_what_retention_removes_leaves_the_index_first(host, tmp_path):
+def test_expired_releases_are_removed_from_the_index_first(host, tmp_path):
     store = released(tmp_path / "a", "0.9", "1.0", "1.1.dev20261101", "1.1.dev20261102", "1.1.dev20261103")
     matrix = copied("minikernels", tmp_path / "m")
     matrix.write_text(matrix.read_text().replace("tag: minikernels-v{version}", "tag: v{version}")
@@ -161,7 +161,7 @@ def test_what_retention_removes_leaves_the_index_first(host, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_store_that_cannot_be_read_pushes_nothing(host, tmp_path, site, capsys):
+def test_an_unreadable_store_pushes_nothing(host, tmp_path, site, capsys):
     site.state.archived = False
     store = released(tmp_path / "a", "1.0")
     assert run(deliver(store, "github:octo/other")) == 7
@@ -169,7 +169,7 @@ def test_a_store_that_cannot_be_read_pushes_nothing(host, tmp_path, site, capsys
     assert not git(host, "branch", "--list").strip()
 
 
-def test_where_it_goes_must_be_said_once(tmp_path, capsys):
+def test_exactly_one_destination_is_required(tmp_path, capsys):
     assert run(["deliver", "--store", f"dir:{tmp_path}"]) == 2
     assert run(["deliver", "--store", f"dir:{tmp_path}", "--to", "a/b", "-o", str(tmp_path)]) == 2
     assert run(["deliver", "--store", f"dir:{tmp_path}", "-o", str(tmp_path), "--retire", "nightly"]) == 2

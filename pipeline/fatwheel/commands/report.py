@@ -11,6 +11,7 @@ from fatwheel.console.options import PATH, channel_choice, json_option, named_co
 from fatwheel.console.output import echo_json, echo_progress
 from fatwheel.console.report_tables import show_report
 from fatwheel.errors import VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.report import choose_store, report_options
 from fatwheel.report.html_report import write_page
 from fatwheel.report.make_report import make_report
@@ -60,8 +61,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if output:
         echo_progress(f"wrote {write_page(report, output)}")
     if report.errors:
-        count = len(report.errors)
         raise VerificationError(
-            f"{count} size error{'s' if count != 1 else ''}:\n  " + "\n  ".join(report.errors),
+            f"the report found {count_of(len(report.errors), 'error')}:\n  " + "\n  ".join(report.errors),
             help="see the tables above; the limits are set by `size` in matrix.yaml",
         )

@@ -139,7 +139,7 @@ def find_missing_code(wheel: SizedWheel, label: str, dispatched: Sequence[Dispat
     ]
     for one in dispatched:
         if one.covered and one.target is None and one.label == label:
-            reason = f"{one.module} has none" if one.module else "the wheel has no module for it"
+            reason = f"{one.module} has none" if one.module else "no module matches"
             errors.append(f"{label}: covers {one.capability}, but {one.feature} has no code for it: {reason}")
     return errors
 

@@ -22,7 +22,7 @@ STYLE = Path(__file__).resolve().parent.parent / "data" / "report.css"
 _SECTIONS = {
     "room": (
         "Room under the limit",
-        "Size of each wheel in percent of the limit. The dark tick is its size in the previous release.",
+        "Size of each wheel in percent of the limit.",
     ),
     "history": (
         "Growth over releases",
@@ -122,6 +122,8 @@ def _errors(report: Report) -> Iterable[str]:
 
 def _figure(name: str, plot: Plot, report: Report) -> Iterable[str]:
     title, about = _SECTIONS[name]
+    if name == "room" and report.before:
+        about += " The dark tick is its size in the previous release."
     if name == "modules":
         row = next(row for row in report.wheels if row.by_module)
         about = f"Compressed bytes of each module in {row.label} ({size(row.bytes)} in total)."

@@ -48,7 +48,7 @@ def test_a_wheel_over_the_limit_exits_with_5_and_suggestions(store: Path, capsys
     said = capsys.readouterr()
     assert re.search(r"cu129-aarch64-all +2\.143 GiB +107\.2% +\+302 MiB, \+16\.0% +OVER", said.out)
     assert re.search(r"drop 12\.1a +1\.893 GiB +-", said.out)
-    assert "2 size errors:" in said.err
+    assert "the report found 2 errors:" in said.err
 
 
 def test_the_json_is_the_record_and_nothing_else(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,9 +80,7 @@ def test_a_dispatch_table_finds_unused_and_missing_code(
     table.write_text(json.dumps({"rope": {"rope": ["8.0"], "rope_sm90": ["9.0"]}}), encoding="utf-8")
     assert run(["report", "--records", str(records), "--dispatch", str(table), "--json"]) == 5
     report = Report.model_validate_json(capsys.readouterr().out)
-    assert report.errors == [
-        "cu130-x86_64-sm9x: covers 9.0, but rope has no code for it: the wheel has no module for it"
-    ]
+    assert report.errors == ["cu130-x86_64-sm9x: covers 9.0, but rope has no code for it: no module matches"]
     assert ("rope", "9.0a") in {
         (one.module, str(one.target)) for one in report.unused_code if one.label == "cu130-x86_64-sm9x"
     }

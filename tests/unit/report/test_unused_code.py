@@ -117,7 +117,7 @@ def test_a_feature_without_code_for_a_covered_capability_is_an_error() -> None:
     found = find_missing_code(held, "w", simulate_dispatch(held, "w", (rule, other)))
     assert found == [
         "w: covers 10.7, but moe has no code for it: moe_100 has none",
-        "w: covers 10.0, but norm has no code for it: the wheel has no module for it",
+        "w: covers 10.0, but norm has no code for it: no module matches",
     ]
 
 
