@@ -1,4 +1,4 @@
-"""What every part of matrix.yaml shares: strict, frozen, and no key without a meaning."""
+"""The base class of the models of matrix.yaml."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Strict and frozen: text is text, and a key that means nothing is an error."""
+    """A strict, frozen model: no conversion between types, and unknown keys are errors."""
 
-    # Built once, with the document that holds them all: each model on its own would cost a tenth of a second.
+    # Built once, as part of the document: building each model separately would take a tenth of a second longer.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True, defer_build=True)

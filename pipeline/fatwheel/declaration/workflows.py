@@ -1,4 +1,4 @@
-"""What matrix.yaml may say of the workflows that are generated from it."""
+"""The models of `workflows` in matrix.yaml: options of the generated GitHub Actions workflows."""
 
 from __future__ import annotations
 
@@ -10,59 +10,65 @@ from fatwheel.declaration.base import Model
 from fatwheel.declaration.values import Pattern, Repository
 
 _cron = Pattern(
-    r"[0-9*,/-]+ [0-9*,/-]+ [0-9*,/-]+ [0-9*,/-]+ [0-9*,/A-Z-]+", "a cron schedule", "write five fields: 17 3 * * *"
+    r"[0-9*,/-]+ [0-9*,/-]+ [0-9*,/-]+ [0-9*,/-]+ [0-9*,/A-Z-]+",
+    "a cron schedule",
+    "write five fields, e.g. 17 3 * * *",
 )
 _path = Pattern(
-    r"(?!/)(?!.*(^|/)\.\.(/|$))[A-Za-z0-9._/-]+", "a path in the repository", "write it from the repository's root"
+    r"(?!/)(?!.*(^|/)\.\.(/|$))[A-Za-z0-9._/-]+",
+    "a path in the repository",
+    "write it relative to the root of the repository",
 )
-_file = Pattern(r"[A-Za-z0-9._-]+\.ya?ml", "the file of a workflow", "write its name alone, like docs.yml")
-_label = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a runner's label", "write one label, like ubuntu-24.04")
-_branch = Pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "a branch", "write it like gh-pages")
-_name = Pattern(r"[A-Za-z0-9][A-Za-z0-9 ._-]*", "the name of an environment", "use letters, digits, . _ and -")
-_python = Pattern(r"3\.[0-9]+", "a Python version", 'write it in quotes, like "3.13"')
+_file = Pattern(r"[A-Za-z0-9._-]+\.ya?ml", "a workflow file", "write the file name only, e.g. docs.yml")
+_label = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a runner label", "write one label, e.g. ubuntu-24.04")
+_branch = Pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "a branch name", "e.g. gh-pages")
+_name = Pattern(r"[A-Za-z0-9][A-Za-z0-9 ._-]*", "an environment name", "use letters, digits, . _ and -")
+_python = Pattern(r"3\.[0-9]+", "a Python version", 'write it in quotes, e.g. "3.13"')
 
 RepositoryPath = Annotated[str, _path.check, _path.schema]
 Minutes = Annotated[int, Field(ge=1, le=7200)]
 
 
 class IndexHost(Model):
-    """Where the index goes: a branch of a repository, or this repository's Pages."""
+    """Where to publish the package index: on a branch, or on the GitHub Pages of this repository."""
 
-    repository: Repository | None = Field(None, description="OWNER/REPO that it is pushed to; by default this one.")
-    branch: Annotated[str, _branch.check, _branch.schema] = Field("gh-pages", description="The branch there.")
-    path: RepositoryPath = Field(".", description="The folder in that branch.")
-    pages: bool = Field(False, description="In the place of a branch: deployed as this repository's Pages.")
+    repository: Repository | None = Field(None, description="OWNER/REPO to push to. Default: this repository.")
+    branch: Annotated[str, _branch.check, _branch.schema] = Field("gh-pages", description="Branch to push to.")
+    path: RepositoryPath = Field(".", description="Folder on that branch.")
+    pages: bool = Field(False, description="Deploy to the GitHub Pages of this repository instead of a branch.")
 
 
 class Workflows(Model):
-    """GitHub Actions: what `fatwheel generate` writes."""
+    """Options of the GitHub Actions workflows that `fatwheel generate` writes."""
 
     run: Literal["nox", "uvx"] | None = Field(
         None,
-        description="How jobs call fatwheel. By default nox where the noxfile takes its sessions from fatwheel, else "
-        "uvx.",
+        description="How jobs run fatwheel. Default: nox if the noxfile registers the sessions of fatwheel, else uvx.",
     )
     requirements: RepositoryPath | None = Field(
         None,
-        description="A requirements file with hashes that jobs install: nox, and whatever the noxfile imports. By "
-        "default they install the fatwheel that wrote them.",
+        description="Requirements file with hashes for jobs to install: nox, and the imports of the noxfile. Default: "
+        "the fatwheel version that generated the workflows.",
     )
-    python: Annotated[str, _python.check, _python.schema] = Field("3.13", description="What jobs run on.")
+    python: Annotated[str, _python.check, _python.schema] = Field("3.13", description="Python version of the jobs.")
     runner: Annotated[str, _label.check, _label.schema] = Field(
-        "ubuntu-24.04", description="The label of the machine that plans, publishes and indexes."
+        "ubuntu-24.04", description="Runner of the jobs that plan, publish and index."
     )
     environment: Annotated[str, _name.check, _name.schema] = Field(
-        "release", description="The environment of the job that publishes; its rules and secrets hold there."
+        "release", description="Environment of the publishing job, with its protection rules and secrets."
     )
-    schedule: Annotated[str, _cron.check, _cron.schema] = Field("17 3 * * *", description="When nightlies are made.")
-    build_minutes: Minutes = Field(350, description="Most minutes of one build; GitHub's own runners end at 360.")
-    smoke_minutes: Minutes = Field(60, description="Most minutes of one GPU test.")
-    publish_minutes: Minutes = Field(300, description="Most minutes of publishing.")
-    attest: bool = Field(True, description="Whether builds attest their wheels; private repositories may not.")
+    schedule: Annotated[str, _cron.check, _cron.schema] = Field("17 3 * * *", description="When nightly builds start.")
+    build_minutes: Minutes = Field(
+        350, description="Time limit of a build job in minutes; at most 360 on GitHub-hosted runners."
+    )
+    smoke_minutes: Minutes = Field(60, description="Time limit of a GPU test job in minutes.")
+    publish_minutes: Minutes = Field(300, description="Time limit of the publishing job in minutes.")
+    attest: bool = Field(True, description="Whether builds attest their wheels. Some private repositories cannot.")
     paths: list[str] = Field(
-        [], description="Pull requests that touch none of these globs build nothing; without them, each one builds."
+        [],
+        description="Build only pull requests that change a file matching one of these globs. Default: all.",
     )
-    index: IndexHost | None = Field(None, description="Where the index goes; without it none is made.")
+    index: IndexHost | None = Field(None, description="Where to publish the package index. Without it, none is built.")
     dispatch: list[Annotated[str, _file.check, _file.schema]] = Field(
-        [], description="Workflows of this repository that are started when a release is published."
+        [], description="Workflows of this repository to start after a release is published."
     )
