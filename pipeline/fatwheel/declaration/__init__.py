@@ -1,4 +1,4 @@
-"""matrix.yaml: reading it, checking it, and its JSON Schema."""
+"""Load and validate matrix.yaml, and generate its JSON Schema."""
 
 from fatwheel.declaration.declaration import Declaration
 from fatwheel.declaration.load import LoadResult, load, parse, read

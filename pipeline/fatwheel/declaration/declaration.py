@@ -1,4 +1,4 @@
-"""A checked declaration: the document, its file, and its version."""
+"""A valid matrix.yaml with its path and version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fatwheel.vocabulary import ChannelName
 
 @dataclass(frozen=True)
 class Declaration:
-    """A matrix.yaml that holds together. ``path`` is the file; ``version`` the set's public version."""
+    """A valid matrix.yaml. ``version`` is the public version of all its packages."""
 
     path: Path
     document: Document
@@ -23,12 +23,12 @@ class Declaration:
 
     @property
     def root(self) -> Path:
-        """The folder that relative paths start from."""
+        """The folder of the file, which relative paths start from."""
         return self.path.parent
 
     @property
     def packages(self) -> list[Package]:
-        """The set, in the order of publishing."""
+        """The packages, in the order of publishing."""
         return self.document.packages
 
     @property
@@ -37,17 +37,17 @@ class Declaration:
         return self.document.channels.declared
 
     def package(self, name: str) -> Package:
-        """The package that a distribution name belongs to, a provider's or a templated one too. Raises `UsageError`."""
+        """The package of a distribution name, including provider wheels and templates. Raises `UsageError`."""
         for package in self.packages:
-            if _names(package, name):
+            if _makes(package, name):
                 return package
         raise UsageError(
-            f"no package '{name}' in {self.path.name}", help=f"there are: {', '.join(p.name for p in self.packages)}"
+            f"no package '{name}' in {self.path.name}", help=f"declared: {', '.join(p.name for p in self.packages)}"
         )
 
 
-def _names(package: Package, name: str) -> bool:
-    """Whether a distribution is of this package: ``x-cu13`` of ``x-{cuda}``, ``x-sm90a`` of the provider ``x``."""
+def _makes(package: Package, name: str) -> bool:
+    """Whether a package makes a distribution: ``x-{cuda}`` makes ``x-cu13``, the provider ``x`` makes ``x-sm90a``."""
     pattern = re.sub(r"\\\{[a-z_]+\\\}", "[a-z0-9_.]+", re.escape(package.name))
     tail = "-sm[0-9]+[af]?" if package.layout == "provider" else ""
     return re.fullmatch(f"{pattern}({tail})?", name) is not None

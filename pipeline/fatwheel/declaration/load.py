@@ -1,4 +1,4 @@
-"""LoadResult a matrix.yaml: form first, then what must agree, all problems together."""
+"""Load matrix.yaml: parse it, validate each value, then check that its parts agree. Collects all errors."""
 
 from __future__ import annotations
 
@@ -17,58 +17,59 @@ from fatwheel.declaration.text import decode, printable
 from fatwheel.declaration.tree import Disk, Tree
 from fatwheel.errors import DeclarationError, Diagnostic, UsageError
 
-_UNKNOWN = "0"  # stands for a version that is missing or wrong, which is a problem then
+_UNKNOWN = "0"  # in place of a missing or invalid version, which is reported as an error
+_VERSION_HELP = "write only the version to it, e.g. 0.6.13"
 
 
 def load(path: Path) -> Declaration:
-    """A checked declaration. Raises `DeclarationError` with all that is wrong, `UsageError` without such a file."""
+    """Load a valid matrix.yaml. Raises `DeclarationError` with all errors, `UsageError` for a missing file."""
     return read(path).checked()
 
 
 def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
-    """The same from text that stands, or stood, in ``path``, with ``tree`` around it (the disk, if None)."""
+    """Load from the text of ``path``. ``tree``: the files around it; None for the disk."""
     return read_text(text, path, tree).checked()
 
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a file holds as far as it can be made out (None if it cannot), and what is wrong with it."""
+    """The declaration as far as it could be parsed (None if it could not), and all errors."""
 
     declaration: Declaration | None
     errors: tuple[Diagnostic, ...]
 
     def checked(self) -> Declaration:
-        """The declaration. Raises `DeclarationError` if anything is wrong with it."""
+        """The declaration. Raises `DeclarationError` if there are errors."""
         if self.errors or self.declaration is None:
             raise DeclarationError(self.errors)
         return self.declaration
 
 
 def read(path: Path) -> LoadResult:
-    """A file, right or wrong. Raises `UsageError` if it is not there."""
+    """Load a file with any errors. Raises `UsageError` if it cannot be read."""
     try:
         text = decode(path.read_bytes(), str(path))
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}", help=_where_else(path)) from None
+        raise UsageError(f"{path} not found", help=_missing_help(path)) from None
     except IsADirectoryError:
-        raise UsageError(f"{path} is a folder", help="give --matrix FILE") from None
-    except (OSError, ValueError) as error:  # a file on the way to it, a name that is none, no permission
+        raise UsageError(f"{path} is a folder", help="pass a file with --matrix") from None
+    except (OSError, ValueError) as error:  # e.g. a parent that is a file, an invalid name, no permission
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{path} cannot be read: {why}", help="give --matrix FILE") from None
+        raise UsageError(f"cannot read {path}: {why}", help="pass a file with --matrix") from None
     return LoadResult(None, (text,)) if isinstance(text, Diagnostic) else read_text(text, path)
 
 
-def _where_else(path: Path) -> str:
-    """What to do about a declaration that is not there; one above is found, and not taken unasked."""
+def _missing_help(path: Path) -> str:
+    """Help for a missing file: name one in a parent folder, which is never used by itself."""
     folder = path.absolute().parent
     above = next((up / path.name for up in folder.parents if (up / path.name).is_file()), None)
     if above:
-        return f"there is one above: give --matrix {Path(os.path.relpath(above))}"
-    return "give --matrix FILE, or begin with `fatwheel init`"
+        return f"to use the one in a parent folder, pass --matrix {Path(os.path.relpath(above))}"
+    return "create one with `fatwheel init`, or pass --matrix FILE"
 
 
 def read_text(text: str, path: Path, tree: Tree | None = None) -> LoadResult:
-    """Text, right or wrong, with ``tree`` around it."""
+    """Load from text with any errors. ``tree``: the files around it; None for the disk."""
     tree = tree or Disk(path.parent)
     source = read_yaml(text, str(path))
     if source.value is None:
@@ -91,23 +92,25 @@ def read_text(text: str, path: Path, tree: Tree | None = None) -> LoadResult:
 
 
 def merge_errors(earlier: Iterable[Diagnostic], later: Iterable[Diagnostic], root: Mark) -> list[Diagnostic]:
-    """Both, without what a later pass says of a place that an earlier one has found wrong already."""
+    """Add the errors of a later pass, except at positions where an earlier pass found an error."""
     known = list(earlier)
     seen = {(p.line, p.column) for p in known} - {(root.line, root.column)}
     return [*known, *(p for p in later if (p.line, p.column) not in seen)]
 
 
 def read_version(tree: Tree, file: str) -> str:
-    """The version that a file holds and nothing else, in normal form. Raises `UsageError`."""
+    """Read a file that contains only a version, and normalize it. Raises `UsageError`."""
     try:
         text = tree.read(file).removeprefix("\ufeff").strip()
     except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{file} cannot be read as UTF-8 text", help="let it hold 0.6.13 and no more") from None
+        raise UsageError(
+            f"cannot read {file} as UTF-8 text", help="write only the version to it, e.g. 0.6.13"
+        ) from None
     try:
         version = Version(text)
-    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
+    except ValueError:  # InvalidVersion, or Python's limit on digits
         shown = printable(text if len(text) < 40 else f"{text[:40]}...")
-        raise UsageError(f"{file} holds '{shown}', which is no version", help="write 0.6.13 and no more") from None
+        raise UsageError(f"invalid version '{shown}' in {file}", help=_VERSION_HELP) from None
     if version.local:
-        raise UsageError(f"{file} holds '{text}', with a local label", help="leave the label out")
+        raise UsageError(f"the version '{text}' in {file} has a local label", help="remove the label")
     return str(version)

@@ -1,4 +1,4 @@
-"""The JSON Schema of matrix.yaml, from the models."""
+"""Generate the JSON Schema of matrix.yaml from the models."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ FILE = "matrix.schema.json"
 
 
 def schema() -> dict[str, Any]:
-    """A JSON Schema (draft 2020-12) from which editors complete and check matrix.yaml."""
+    """A JSON Schema (draft 2020-12) for editors to complete and validate matrix.yaml."""
     held = Document.model_json_schema(by_alias=True)
     _close(held)
     _without_null(held)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **held,
-        "title": "matrix.yaml of fatwheel",
+        "title": "fatwheel matrix.yaml",
     }
 
 
 def _close(part: Any) -> None:
-    """Say of every mapping whose keys have a form that it holds no other keys, in place."""
+    """Forbid other keys in every mapping with patterns for its keys, in place."""
     for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
         _close(inner)
     if isinstance(part, dict) and "patternProperties" in part:
@@ -33,7 +33,7 @@ def _close(part: Any) -> None:
 
 
 def _without_null(part: Any) -> None:
-    """Take out that a key may be null, in place: a key is written with a value, or not at all."""
+    """Remove null as a value, in place: matrix.yaml does not allow empty keys."""
     for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
         _without_null(inner)
     if not isinstance(part, dict):
@@ -49,12 +49,12 @@ def _without_null(part: Any) -> None:
 
 
 def schema_text() -> str:
-    """The schema as it is written to a file."""
+    """The schema as text."""
     return json.dumps(schema(), indent=2) + "\n"
 
 
 def drift(folder: Path) -> str:
-    """The difference between the schema that lies in a folder and today's; empty if there is none, or no file."""
+    """The diff between the schema file in a folder and the current schema; empty if they agree or there is no file."""
     path = folder / FILE
     if not path.is_file():
         return ""

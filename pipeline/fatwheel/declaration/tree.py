@@ -1,4 +1,4 @@
-"""The files around a matrix.yaml: on disk, or (see `fatwheel.plan.revision`) as they stood in a git revision."""
+"""The files around a matrix.yaml: on disk, or in a Git revision (`fatwheel.plan.revision`)."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from typing import Protocol
 
 
 class Tree(Protocol):
-    """Files by their paths relative to the folder of matrix.yaml."""
+    """Files, addressed by paths relative to the folder of matrix.yaml."""
 
     def is_file(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Whether this file exists."""
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is such a folder."""
+        """Whether this folder exists."""
         ...
 
     def read(self, path: str) -> str:
-        """The text of a file that is there."""
+        """The text of an existing file."""
         ...
 
 
 class Disk:
-    """The files as they are now."""
+    """The files on disk."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def is_file(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Whether this file exists."""
         return (self._root / path).is_file()
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is such a folder."""
+        """Whether this folder exists."""
         return (self._root / path).is_dir()
 
     def read(self, path: str) -> str:
-        """The text of a file that is there."""
+        """The text of an existing file."""
         return (self._root / path).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The plain values of a declaration: targets, versions, sizes, labels; what each may look like."""
+"""The value types of matrix.yaml: targets, versions, sizes, durations, labels and names."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from fatwheel.targets import Capability, Target, toolkits
 
 
 class Pattern:
-    """A form that text must have, for the check and for the JSON Schema alike."""
+    """A regular expression that text must match, for validation and for the JSON Schema."""
 
     def __init__(self, pattern: str, what: str, help: str) -> None:
-        self._form, self._what, self._help = pattern, what, help  # compiled where a file has such a value
+        self._form, self._what, self._help = pattern, what, help  # compiled on first use
         self.schema = WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
         self.check = AfterValidator(self._check)
 
     def _check(self, value: str) -> str:
         if not re.fullmatch(self._form, value):
-            raise invalid(f"'{value}' is not {self._what}", self._help)
+            raise invalid(f"invalid {self._what} '{value}'", self._help)
         return value
 
 
 def _release(value: str) -> str:
     if value not in toolkits():
-        raise invalid(f"CUDA toolkit '{value}' is not in the table", f"known: {', '.join(toolkits())}")
+        raise invalid(f"unknown CUDA toolkit '{value}'", f"known: {', '.join(toolkits())}")
     return value
 
 
 def _version(value: str) -> str:
     try:
         version = Version(value)
-    except ValueError:  # InvalidVersion is one, and so is what Python says of a number without end
-        raise invalid(f"'{value}' is not a version", "write it like 0.6.13 or 1.0rc1") from None
+    except ValueError:  # InvalidVersion, or Python's limit on digits
+        raise invalid(f"invalid version '{value}'", "e.g. 0.6.13 or 1.0rc1") from None
     if version.local:
-        raise invalid(f"'{value}' holds a local label", "leave the label out: it comes from each cell") from None
+        raise invalid(f"'{value}' has a local version label", "remove the label; each cell adds its own") from None
     return str(version)
 
 
 def _requirement(value: str) -> str:
-    from packaging.requirements import InvalidRequirement, Requirement  # its parser costs a start-up 20 ms
+    from packaging.requirements import InvalidRequirement, Requirement  # importing its parser takes 20 ms
 
     try:
         Requirement(value)
     except InvalidRequirement:
-        raise invalid(f"'{value}' is not a requirement", "write it like numpy or numpy>=1.24") from None
+        raise invalid(f"invalid requirement '{value}'", "e.g. numpy or numpy>=1.24") from None
     return value
 
 
@@ -58,8 +58,8 @@ def _templated(value: str) -> str:
 
 
 def _secret(value: str) -> str:
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # what stands here may be a token: it is not repeated
-        raise invalid("this is not the name of a secret", "give its name, like WHL_TOKEN, and never its value")
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", value):  # the value may be a token, so do not print it
+        raise invalid("invalid name of a secret", "write its name, e.g. WHL_TOKEN, never its value")
     return value
 
 
@@ -67,10 +67,10 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2*
 
 
 def parse_size(value: Any) -> int:
-    """Bytes of a size as people write it: 2 GiB, 500 MB. Raises `ValueError`."""
+    """Parse a size such as ``2 GiB`` or ``500 MB`` into bytes. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
     if not match or match[2].upper() not in _UNITS or not float(match[1]):
-        raise invalid(f"'{value}' is not a size", "write it with its unit, like 2 GiB or 500 MB")
+        raise invalid(f"invalid size '{value}'", "write a number and a unit, e.g. 2 GiB or 500 MB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
@@ -78,17 +78,17 @@ _SPANS = {"S": 1, "MIN": 60, "H": 3600}
 
 
 def parse_duration(value: Any) -> float:
-    """Seconds of a duration as people write it: 90 s, 45 min, 6 h. Raises `ValueError`."""
+    """Parse a duration such as ``90 s``, ``45 min`` or ``6 h`` into seconds. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", value) if isinstance(value, str) else None
     if not match or not float(match[1]):
-        raise invalid(f"'{value}' is not a duration", "write it with its unit, like 90 min, 6 h or 30 s")
+        raise invalid(f"invalid duration '{value}'", "write a number and a unit, e.g. 90 min, 6 h or 30 s")
     return float(match[1]) * _SPANS[match[2].upper()]
 
 
 def _share(value: Any) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
     if not match:
-        raise invalid(f"'{value}' is not a share", "write it in percent, like 95 %")
+        raise invalid(f"invalid percentage '{value}'", "e.g. 95 %")
     return float(match[1]) / 100
 
 
@@ -109,21 +109,21 @@ TemplatedDependency = Annotated[str, AfterValidator(_templated)]
 Secret = Annotated[str, AfterValidator(_secret), WithJsonSchema({"type": "string", "pattern": "^[A-Z_][A-Z0-9_]*$"})]
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
-_axis_name = Pattern(r"[a-z][a-z0-9_]*", "a name for an axis", "use small letters, digits and _")
-_axis_value = Pattern(r"[A-Za-z0-9][A-Za-z0-9._]{0,63}", "a value of an axis", "use up to 64 letters, digits, . and _")
-_label = Pattern(r"[a-z][a-z0-9]*", "a label", "use small letters and digits, like cu130 or sm9x")
-_prefix = Pattern(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "the beginning of an id", "use small letters, digits and -")
-_repository = Pattern(rf"{_NAME}/{_NAME}", "a repository", "write it like OWNER/REPO")
-_python_tag = Pattern(
-    r"[a-z0-9_.{}]+-[a-z0-9_.{}]+", "a Python and ABI tag", "write it like cp39-abi3 or cp{python_nodot}-none"
-)
-_glibc = Pattern(r"2_([5-9]|[1-9][0-9])", "a glibc floor", "write it like 2_28, as in manylinux_2_28")
-_variable = Pattern(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable", "use letters, digits and _")
+_axis_name = Pattern(r"[a-z][a-z0-9_]*", "axis name", "use lowercase letters, digits and _")
+_axis_value = Pattern(r"[A-Za-z0-9][A-Za-z0-9._]{0,63}", "axis value", "use up to 64 letters, digits, . and _")
+_label = Pattern(r"[a-z][a-z0-9]*", "label", "use lowercase letters and digits, e.g. cu130 or sm9x")
+_prefix = Pattern(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "ID prefix", "use lowercase letters, digits and -")
+_repository = Pattern(rf"{_NAME}/{_NAME}", "repository", "write OWNER/REPO")
+_python_tag = Pattern(r"[a-z0-9_.{}]+-[a-z0-9_.{}]+", "Python and ABI tag", "e.g. cp39-abi3 or cp{python_nodot}-none")
+_glibc = Pattern(r"2_([5-9]|[1-9][0-9])", "glibc version", "write it as in the platform tag, e.g. 2_28")
+_variable = Pattern(r"[A-Za-z_][A-Za-z0-9_]*", "environment variable name", "use letters, digits and _")
 _module = Pattern(
-    r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "the name of a module", "write what follows `import`"
+    r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", "module name", "write the name used in `import`"
 )
 _inside = Pattern(
-    r"(?!/)(?!.*(^|/)\.\.(/|$)).+", "a path inside the wheel", "write it from the wheel's root, like mylib/_build.py"
+    r"(?!/)(?!.*(^|/)\.\.(/|$)).+",
+    "path in the wheel",
+    "write it relative to the root of the wheel, e.g. mylib/_build.py",
 )
 
 AxisName = Annotated[str, _axis_name.check, _axis_name.schema]

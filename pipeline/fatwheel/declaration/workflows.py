@@ -19,11 +19,11 @@ _path = Pattern(
     "a path in the repository",
     "write it relative to the root of the repository",
 )
-_file = Pattern(r"[A-Za-z0-9._-]+\.ya?ml", "a workflow file", "write the file name only, e.g. docs.yml")
-_label = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a runner label", "write one label, e.g. ubuntu-24.04")
-_branch = Pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "a branch name", "e.g. gh-pages")
-_name = Pattern(r"[A-Za-z0-9][A-Za-z0-9 ._-]*", "an environment name", "use letters, digits, . _ and -")
-_python = Pattern(r"3\.[0-9]+", "a Python version", 'write it in quotes, e.g. "3.13"')
+_file = Pattern(r"[A-Za-z0-9._-]+\.ya?ml", "workflow file", "write the file name only, e.g. docs.yml")
+_label = Pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*", "runner label", "write one label, e.g. ubuntu-24.04")
+_branch = Pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]*", "branch name", "e.g. gh-pages")
+_name = Pattern(r"[A-Za-z0-9][A-Za-z0-9 ._-]*", "environment name", "use letters, digits, . _ and -")
+_python = Pattern(r"3\.[0-9]+", "Python version", 'write it in quotes, e.g. "3.13"')
 
 RepositoryPath = Annotated[str, _path.check, _path.schema]
 Minutes = Annotated[int, Field(ge=1, le=7200)]

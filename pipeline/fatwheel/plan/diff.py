@@ -1,4 +1,4 @@
-"""Two plans of one channel: the cells and targets that were added and removed."""
+"""Compare two plans of a channel: added and removed cells and targets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _One = TypeVar("_One")
 
 
 def compare(old: Declaration, now: Plan, revision: str, date: dt.date | None = None) -> PlanDiff:
-    """What differs between the plan of an earlier declaration and a plan of the same channel and day."""
-    there = now.channel in old.channels
-    return difference(make_plan(old, now.channel, date=date) if there else None, now, revision)
+    """Compare a plan with that of an earlier declaration, for the same channel and date."""
+    declared = now.channel in old.channels
+    return diff_plans(make_plan(old, now.channel, date=date) if declared else None, now, revision)
 
 
-def difference(old: Plan | None, now: Plan, revision: str) -> PlanDiff:
-    """The same for two plans; ``old`` is None where the channel was not declared."""
+def diff_plans(old: Plan | None, now: Plan, revision: str) -> PlanDiff:
+    """Compare two plans. ``old`` is None if the channel was not declared."""
     before = {cell.id: cell for cell in old.cells} if old else {}
     after = {cell.id: cell for cell in now.cells}
     changes = [change for id_, cell in after.items() if id_ in before and (change := _change(before[id_], cell))]
@@ -42,7 +42,7 @@ def _version(plan: Plan | None) -> str | None:
 
 
 def _change(old: Cell, now: Cell) -> CellChange | None:
-    """What differs in a cell beside its version, or None."""
+    """The change of a cell, ignoring its version; None without one."""
     fields: dict[str, tuple[str | None, str | None]] = {}
     for name in ("package", "toolkit", "local_version", "image", "runner", "smoke"):
         pair = getattr(old, name), getattr(now, name)
@@ -52,9 +52,9 @@ def _change(old: Cell, now: Cell) -> CellChange | None:
     if tags[0] != tags[1]:
         fields["tag"] = tags
     for name in ("requires", "extras"):
-        wishes = _unversioned(old, name), _unversioned(now, name)
-        if wishes[0] != wishes[1]:
-            fields[name] = wishes
+        requirements = _unversioned(old, name), _unversioned(now, name)
+        if requirements[0] != requirements[1]:
+            fields[name] = requirements
     change = CellChange(
         id=now.id,
         targets_added=_without(now.targets, old.targets),
@@ -75,6 +75,6 @@ def _tag(cell: Cell) -> str:
 
 
 def _unversioned(cell: Cell, name: str) -> str | None:
-    """Requirements or extras as one text, without the version that all of a set share."""
+    """Requirements or extras as text, without the version that all packages share."""
     held = cell.requires if name == "requires" else [f"{e}: {', '.join(r)}" for e, r in cell.extras.items()]
     return "; ".join(text.replace(f"=={cell.version}", "") for text in held) or None

@@ -1,4 +1,4 @@
-"""Every cell that a declaration makes, before any channel selects: axes, layouts, exclusions."""
+"""Expand axes, layouts and exclusions into all cells, before a channel selects some of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fatwheel.declaration.templates import fill
 from fatwheel.plan.names import (
     artifact_name,
     cell_id,
-    file_name,
     local_label,
     name_fields,
     other_axes,
     python_tag,
     sdist_name,
+    wheel_file_name,
 )
 from fatwheel.records.plan import Cell, Excluded
 from fatwheel.targets import Target, covers, render
@@ -30,7 +30,7 @@ _covers = cache(covers)
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell, and the package (its place in the set) that it comes from."""
+    """A cell and its package. ``index``: of the package in matrix.yaml."""
 
     cell: Cell
     package: Package
@@ -39,26 +39,26 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Expansion:
-    """All cells for one version, and all that was left out; ``used``: the exclusions that did something."""
+    """All cells of one version, and all exclusions. ``used``: indices of exclusions that matched something."""
 
-    made: list[PlannedCell]
+    planned: list[PlannedCell]
     excluded: list[Excluded]
     used: frozenset[int] = field(default_factory=frozenset)
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells alone."""
-        return [m.cell for m in self.made]
+        """The cells without their packages."""
+        return [m.cell for m in self.planned]
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the cells and of what was left out."""
-        return [*(m.cell.id for m in self.made), *(row.id for row in self.excluded)]
+        """The IDs of all cells, including excluded ones."""
+        return [*(m.cell.id for m in self.planned), *(row.id for row in self.excluded)]
 
 
 @dataclass(frozen=True)
 class _TargetGroup:
-    """One GPU part of a CUDA and CPU pair: a family, a provider's target, or everything."""
+    """The targets of one wheel for a CUDA label and CPU architecture: a family, a single target, or all."""
 
     name: str  # sm9x, sm90a, all
     targets: tuple[Target, ...]
@@ -66,44 +66,44 @@ class _TargetGroup:
 
 
 def expand(declaration: Declaration, version: str, only: Container[int] | None = None) -> Expansion:
-    """Cells in the order of packages, CUDA labels, CPU architectures, families and further axes, as declared.
+    """Expand a declaration, in the declared order of packages, CUDA labels, CPU architectures, families and axes.
 
-    A package of providers ends with its shims, one for each CUDA label; what they require comes with the selection
-    (`fatwheel.plan.dependencies`). ``only``: the packages to be made, by their places in the set.
+    The shims of a provider package come last, one for each CUDA label; `fatwheel.plan.dependencies` adds what they
+    require. ``only``: indices of the packages to expand.
     """
-    made: list[PlannedCell] = []
+    planned: list[PlannedCell] = []
     excluded: list[Excluded] = []
     used: set[int] = set()
-    for place, package in enumerate(declaration.packages):
-        if only is not None and place not in only:
+    for index, package in enumerate(declaration.packages):
+        if only is not None and index not in only:
             continue
-        own: list[PlannedCell] = []
+        of_package: list[PlannedCell] = []
         for axes in _axis_values(declaration, package):
-            for part in _parts(declaration, package, axes):
-                identity = cell_id(package, axes, part.name if part else None)
-                if part is not None and not part.targets:
-                    reason = f"{axes['cuda']} {axes['arch']} declares no target of {part.name}"
-                    excluded.append(Excluded(id=identity, what="cell", reason=reason))
+            for group in _target_groups(declaration, package, axes):
+                id_ = cell_id(package, axes, group.name if group else None)
+                if group is not None and not group.targets:
+                    reason = f"{axes['cuda']} {axes['arch']} has no target of {group.name}"
+                    excluded.append(Excluded(id=id_, what="cell", reason=reason))
                     continue
-                kept, rows, places = _exclude(declaration, identity, part)
+                kept, rows, indices = _exclude(declaration, id_, group)
                 excluded += rows
-                used |= places
+                used |= indices
                 if kept is not None:
                     gpu = kept if isinstance(kept, _TargetGroup) else None
-                    cell = _cell(declaration, package, axes, gpu, identity=identity, version=version)
-                    own.append(PlannedCell(cell, package, place))
+                    cell = _cell(declaration, package, axes, gpu, id_=id_, version=version)
+                    of_package.append(PlannedCell(cell, package, index))
         if package.layout == "provider":
-            for shim in _shims(declaration, package, own, version):
-                kept, rows, places = _exclude(declaration, shim.id, None)
+            for shim in _shims(declaration, package, of_package, version):
+                kept, rows, indices = _exclude(declaration, shim.id, None)
                 excluded += rows
-                used |= places
-                own += [PlannedCell(shim, package, place)] if kept else []
-        made += own
-    return Expansion(made, excluded, frozenset(used))
+                used |= indices
+                of_package += [PlannedCell(shim, package, index)] if kept else []
+        planned += of_package
+    return Expansion(planned, excluded, frozenset(used))
 
 
 def _axis_values(declaration: Declaration, package: Package) -> Iterator[dict[str, str]]:
-    """One value for each axis of the package; CUDA and CPU pairs that declare no targets are not made."""
+    """Yield each combination of axis values, except CUDA labels and CPU architectures without targets."""
     document = declaration.document
     names = [a for a in ("cuda", "arch") if a in package.per] + [a for a in package.per if a in document.axes]
     arches = dict.fromkeys(arch for cuda in document.cuda.values() for arch in cuda.targets)
@@ -118,8 +118,8 @@ def _axis_values(declaration: Declaration, package: Package) -> Iterator[dict[st
             yield axes
 
 
-def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> Iterator[_TargetGroup | None]:
-    """The wheels that one CUDA and CPU pair is divided into; one None for a package without CUDA."""
+def _target_groups(declaration: Declaration, package: Package, axes: dict[str, str]) -> Iterator[_TargetGroup | None]:
+    """Yield the targets of each wheel for a CUDA label and CPU architecture; None for a package without CUDA."""
     if "cuda" not in axes:
         yield None
         return
@@ -138,26 +138,26 @@ def _parts(declaration: Declaration, package: Package, axes: dict[str, str]) -> 
 
 
 def _exclude(
-    declaration: Declaration, identity: str, part: _TargetGroup | None
+    declaration: Declaration, id_: str, group: _TargetGroup | None
 ) -> tuple[_TargetGroup | bool | None, list[Excluded], set[int]]:
-    """The part without excluded targets (None if the whole cell is excluded), the rows to show, the places used."""
+    """The targets that remain excluded targets (None if the cell is excluded), the exclusions, and their indices."""
     rows: list[Excluded] = []
     used: set[int] = set()
-    kept = part
-    for place, exclusion in enumerate(declaration.document.exclude):
-        if not fnmatch.fnmatchcase(identity, exclusion.cells):
+    kept = group
+    for index, exclusion in enumerate(declaration.document.exclude):
+        if not fnmatch.fnmatchcase(id_, exclusion.cells):
             continue
         if exclusion.targets is None:
-            return None, [*rows, Excluded(id=identity, what="cell", reason=exclusion.reason)], {*used, place}
-        gone = [t for t in exclusion.targets if kept is not None and t in kept.targets]
-        if gone and kept is not None:
-            used.add(place)
-            rows += [Excluded(id=identity, what=str(t), reason=exclusion.reason) for t in gone]
-            kept = _TargetGroup(kept.name, tuple(t for t in kept.targets if t not in gone), kept.majors)
+            return None, [*rows, Excluded(id=id_, what="cell", reason=exclusion.reason)], {*used, index}
+        excluded_targets = [t for t in exclusion.targets if kept is not None and t in kept.targets]
+        if excluded_targets and kept is not None:
+            used.add(index)
+            rows += [Excluded(id=id_, what=str(t), reason=exclusion.reason) for t in excluded_targets]
+            kept = _TargetGroup(kept.name, tuple(t for t in kept.targets if t not in excluded_targets), kept.majors)
     if kept is not None and kept.majors and not any(t.major in kept.majors for t in kept.targets):
-        return None, [*rows, Excluded(id=identity, what="cell", reason="every native target is excluded")], used
+        return None, [*rows, Excluded(id=id_, what="cell", reason="all native targets are excluded")], used
     if kept is not None and not kept.targets:
-        return None, [*rows, Excluded(id=identity, what="cell", reason="every target is excluded")], used
+        return None, [*rows, Excluded(id=id_, what="cell", reason="all targets are excluded")], used
     return (True if kept is None else kept), rows, used
 
 
@@ -167,7 +167,7 @@ def _cell(
     axes: dict[str, str],
     gpu: _TargetGroup | None,
     *,
-    identity: str,
+    id_: str,
     version: str,
 ) -> Cell:
     document = declaration.document
@@ -184,7 +184,7 @@ def _cell(
     full = f"{version}+{local}" if local else version
     is_sdist = package.build.kind == "sdist"
     return Cell(
-        id=identity,
+        id=id_,
         package=name,
         version=version,
         cuda=label,
@@ -195,8 +195,10 @@ def _cell(
         targets=list(gpu.targets) if gpu else [],
         covers=list(_covers(gpu.targets, gpu.majors, cuda.toolkit)) if gpu and cuda else [],
         local_version=local or None,
-        wheel=sdist_name(name, full) if is_sdist else file_name(name, full, python_tag(package.tag, fields), platform),
-        artifact=artifact_name(name, identity),
+        wheel=sdist_name(name, full)
+        if is_sdist
+        else wheel_file_name(name, full, python_tag(package.tag, fields), platform),
+        artifact=artifact_name(name, id_),
         image=cuda.image.get(arch) if cuda and arch else None,
         runner=document.runners.build.get(arch or "x86_64"),
         smoke=_smoke_runner(declaration, package, gpu, arch),
@@ -210,7 +212,7 @@ def _arch(axes: dict[str, str]) -> Arch | None:
 def _smoke_runner(
     declaration: Declaration, package: Package, gpu: _TargetGroup | None, arch: Arch | None
 ) -> str | None:
-    """The GPU runner of the cell's family; of a provider's target, or the family that holds its major."""
+    """The GPU runner of the cell's family; for a provider, of its target or of the family with its major."""
     if gpu is None or arch is None:
         return None
     document = declaration.document
@@ -221,20 +223,20 @@ def _smoke_runner(
 
 
 def _shims(declaration: Declaration, package: Package, providers: list[PlannedCell], version: str) -> Iterator[Cell]:
-    """One cell for each distribution and version that stands before providers: one for each CUDA label, as a rule."""
+    """Yield the shims of provider wheels, usually one for each CUDA label."""
     document = declaration.document
     in_names = [a for a in document.axes if f"{{{a}" in package.name + (package.local or "")]
     seen: set[str] = set()
     for one in (m.cell for m in providers):
         axes = {"cuda": one.cuda or ""} | {a: v for a, v in one.axes.items() if a in in_names}
-        identity = cell_id(package, axes, "shim")
-        if identity in seen:
+        id_ = cell_id(package, axes, "shim")
+        if id_ in seen:
             continue
-        seen.add(identity)
+        seen.add(id_)
         fields = name_fields(axes, one.toolkit, None)
         name, local = fill(package.name, fields), local_label(package, fields)
         yield Cell(
-            id=identity,
+            id=id_,
             package=name,
             version=version,
             cuda=one.cuda,
@@ -243,8 +245,8 @@ def _shims(declaration: Declaration, package: Package, providers: list[PlannedCe
             family=None,
             axes=other_axes(axes),
             local_version=local or None,
-            wheel=file_name(name, f"{version}+{local}" if local else version, "py3-none", "any"),
-            artifact=artifact_name(name, identity),
+            wheel=wheel_file_name(name, f"{version}+{local}" if local else version, "py3-none", "any"),
+            artifact=artifact_name(name, id_),
             image=None,
             runner=document.runners.build.get("x86_64"),
             smoke=None,

@@ -1,4 +1,4 @@
-"""What a declaration may hold, but probably does not mean; each with its place."""
+"""Warn about valid declarations that are probably wrong."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fatwheel.targets import COMPRESSED_CODE_DRIVER, KNOWN_CAPABILITIES, MINIMUM
 
 
 def lint(declaration: Declaration, made: list[PlannedCell]) -> list[Diagnostic]:
-    """All of it, for these cells: warnings, that keep nothing from being planned."""
-    found = [*_installs(declaration, made), *_orders(declaration, made), *_needs(declaration)]
+    """Return all warnings for these cells. They do not prevent a plan."""
+    found = [*_plain_installs(declaration, made), *_label_order(declaration, made), *_pypi_needs(declaration)]
     for label, cuda in declaration.document.cuda.items():
         found += _label(declaration, label, cuda)
         for arch, targets in cuda.targets.items():
@@ -30,8 +30,8 @@ def lint(declaration: Declaration, made: list[PlannedCell]) -> list[Diagnostic]:
     return found
 
 
-def _installs(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Diagnostic]:
-    """What pip and uv take when no label is asked for: the one that is last in their order, whatever the machine is."""
+def _plain_installs(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Diagnostic]:
+    """Warn if a plain install chooses one of several labels: the one that sorts last, on every machine."""
     labels: dict[tuple[int, str], set[str]] = {}
     by_family: set[tuple[int, str]] = set()
     for one in made:
@@ -46,13 +46,13 @@ def _installs(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Dia
             blind = "GPU" if key in by_family else "CUDA"
             yield declaration.source.diagnostic(
                 ("packages", key[0], "name"),
-                f"a plain `pip install {key[1]}` takes +{last} on every machine, whatever its {blind}",
-                "have users name the label, or an index page that holds one of them; install_wheel.py does",
+                f"`pip install {key[1]}` installs +{last} on every machine, regardless of its {blind}",
+                "tell users to pin the label or to use the index of one label; install_wheel.py does both",
             )
 
 
-def _orders(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Diagnostic]:
-    """Labels by which pip and uv prefer the older of two versions on one axis: torch29 to torch214."""
+def _label_order(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Diagnostic]:
+    """Warn if pip and uv prefer the label of an older axis value: torch29 over torch214."""
     seen: set[tuple[int, str]] = set()
     for axis, values in declaration.document.axes.items():
         if not all(re.fullmatch(r"[0-9]+(\.[0-9]+)*", value) for value in values):
@@ -70,10 +70,10 @@ def _orders(declaration: Declaration, made: list[PlannedCell]) -> Iterator[Diagn
                 if (place, axis) not in seen and _rank(old) > _rank(new):
                     seen.add((place, axis))
                     what = (
-                        f"pip and uv prefer +{old.local_version} ({axis} {old.axes[axis]}) to +{new.local_version} "
-                        f"({axis} {new.axes[axis]}): letters and digits together compare as text"
+                        f"pip and uv prefer +{old.local_version} ({axis} {old.axes[axis]}) over +{new.local_version} "
+                        f"({axis} {new.axes[axis]}), because they compare mixed letters and digits as text"
                     )
-                    help = f"write {{{axis}}} for {{{axis}_nodot}} there, whose numbers compare as numbers"
+                    help = f"write {{{axis}}} instead of {{{axis}_nodot}}; separate numbers compare as numbers"
                     yield declaration.source.diagnostic(("packages", place, "local"), what, help)
 
 
@@ -81,14 +81,14 @@ def _rank(cell: Cell) -> Version:
     return Version(f"0+{cell.local_version}")
 
 
-def _needs(declaration: Declaration) -> Iterator[Diagnostic]:
-    """Packages on PyPI that need others which are not there."""
+def _pypi_needs(declaration: Declaration) -> Iterator[Diagnostic]:
+    """Warn about packages on PyPI that need packages that are not."""
     elsewhere = {canonicalize_name(p.name) for p in declaration.packages if p.publish != "pypi"}
     for place, package in enumerate(declaration.packages):
         for number, name in enumerate(package.needs):
             if package.publish == "pypi" and canonicalize_name(name) in elsewhere:
-                what = f"{package.name} goes to PyPI and needs {name}, which does not: a plain install finds no {name}"
-                help = "publish it there too, or put it behind an extra"
+                what = f"{package.name} is published on PyPI but needs {name}, which is not, so a plain install fails"
+                help = "publish it on PyPI too, or make it an extra"
                 yield declaration.source.diagnostic(("packages", place, "needs", number), what, help)
 
 
@@ -97,14 +97,16 @@ def _label(declaration: Declaration, label: str, cuda: Cuda) -> Iterator[Diagnos
     major, minor = cuda.toolkit.split(".")
     number = re.fullmatch(r"cu([0-9]+)", label)
     if number and number[1] not in (major, major + minor):
-        what = f"{label} reads like another CUDA than its toolkit, {cuda.toolkit}"
-        yield declaration.source.diagnostic(path, what, f"name it cu{major}{minor}", key=True)
+        what = f"label {label} suggests a CUDA version other than {cuda.toolkit}"
+        yield declaration.source.diagnostic(path, what, f"rename it to cu{major}{minor}", key=True)
     if cuda.compress and cuda.compress != "none" and major == "12":
         what = (
             f"{label}: compressed machine code of CUDA 12 requires driver {COMPRESSED_CODE_DRIVER} or later; "
             f"otherwise {MINIMUM_DRIVERS[12]} is enough"
         )
-        yield declaration.source.diagnostic((*path, "compress"), what, "leave compress out, or tell users")
+        yield declaration.source.diagnostic(
+            (*path, "compress"), what, "remove compress, or document the driver requirement"
+        )
 
 
 def _targets(
@@ -114,20 +116,22 @@ def _targets(
     for target in targets:
         twins = [t for t in targets if t.suffix and t.capability == target.capability]
         if not target.suffix and twins:
-            what = f"{pair}: {target} stands beside {twins[0]}, and code that needs the suffix does not compile for it"
-            yield target_diagnostic(source, path, target, what, f"remove {target}, unless the sources serve both")
+            what = f"{pair}: {target} is declared besides {twins[0]}, but code that requires the suffix cannot use it"
+            yield target_diagnostic(source, path, target, what, f"remove {target}, unless the sources support both")
         if not any(runs(target, capability, release) for capability in KNOWN_CAPABILITIES):
             what = f"{pair}: no known GPU runs {target}"
-            yield target_diagnostic(source, path, target, what, "leave it out, unless you know one")
+            yield target_diagnostic(source, path, target, what, "remove it, unless you know one")
         if target.suffix and target.has_ptx:
-            what = f"{pair}: the PTX of {target.code} reaches no further than its machine code"
-            yield target_diagnostic(source, path, target, what, f"write {target.code}, and +PTX on a plain target")
+            what = f"{pair}: PTX of {target.code} runs only where its machine code does"
+            yield target_diagnostic(
+                source, path, target, what, f"write {target.code}, and append +PTX to a plain target instead"
+            )
 
 
 def _channels(declaration: Declaration) -> Iterator[Diagnostic]:
     for name, channel in declaration.channels.items():
         if channel.immutable and channel.completeness == "partial":
-            what = f"{name}: a partial release of an immutable repository stays partial; nothing can be added later"
+            what = f"{name}: nothing can be added to a partial release in an immutable repository"
             yield declaration.source.diagnostic(
-                ("channels", name, "completeness"), what, "write completeness: complete, or resume before publishing"
+                ("channels", name, "completeness"), what, "write completeness: complete"
             )

@@ -1,4 +1,4 @@
-"""What holds of the plans of a declaration whatever else is wrong with it: it is said beside those other mistakes."""
+"""Validate the cells of an invalid declaration that its errors do not affect, to report all errors at once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fatwheel.errors import Diagnostic
 from fatwheel.plan.expand import expand
 from fatwheel.plan.plan_validation import validate_cells
 
-# What cells follow from. An exclusion with a mistake may be one that leaves out what else would be wrong.
+# The sections that determine cells. An invalid exclusion might exclude cells that would be errors.
 CELLS_FOLLOW = frozenset({"packages", "cuda", "families", "axes", "exclude"})
 
 
-def validate_intact_cells(declaration: Declaration, wrong: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What is wrong with cells that no mistake has a part in: of packages, labels, families and axes without one.
+def validate_intact_cells(declaration: Declaration, errors: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Validate the cells of packages, labels, families and axes without errors.
 
-    Nothing is said to be missing, since what has a mistake may hold it.
+    Never reports anything as missing, since an invalid part might contain it.
     """
-    touched = {path for path in declaration.source.touched(wrong) if path[:1] == () or path[0] in CELLS_FOLLOW}
+    touched = {path for path in declaration.source.touched(errors) if path[:1] == () or path[0] in CELLS_FOLLOW}
     if any(len(path) < 2 or path[0] == "exclude" for path in touched):
         return []
     document = declaration.document
@@ -30,12 +30,12 @@ def validate_intact_cells(declaration: Declaration, wrong: Iterable[Diagnostic])
         "axes": {name: values for name, values in document.axes.items() if ("axes", name) not in touched},
     }
     rest = replace(declaration, document=document.model_copy(update=parts))
-    places = _sound_places(rest, touched, every_cuda=not any(path[0] == "cuda" for path in touched))
-    return validate_cells(rest, expand(rest, declaration.version, places))
+    intact = _intact_packages(rest, touched, every_cuda=not any(path[0] == "cuda" for path in touched))
+    return validate_cells(rest, expand(rest, declaration.version, intact))
 
 
-def _sound_places(rest: Declaration, touched: Collection[Path], *, every_cuda: bool) -> set[int]:
-    """The packages whose cells are what they seem; CPU architectures alone come from all CUDA labels together."""
+def _intact_packages(rest: Declaration, touched: Collection[Path], *, every_cuda: bool) -> set[int]:
+    """The indices of packages whose cells are reliable. CPU architectures without CUDA come from all CUDA labels."""
     known = {"cuda", "arch", *rest.document.axes}
     return {
         place

@@ -1,4 +1,4 @@
-"""One channel's plan, and everything that is wrong with the plans of a declaration."""
+"""Plan a channel, look up cells, and collect errors and warnings of a declaration."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from fatwheel.records.plan import Cell, Plan, PlannedPackage, Untested
 def make_plan(
     declaration: Declaration, channel: str = "release", only: str | None = None, date: dt.date | None = None
 ) -> Plan:
-    """The plan of one channel; ``only`` is a glob over ids that narrows it.
+    """Plan one channel. ``only``: select cells whose ID matches this glob. ``date``: of a nightly, today if None.
 
-    Raises `DeclarationError` with every reason why the declaration's plans cannot stand, and `UsageError` for a
-    channel that is not declared and for a selection that matches nothing.
+    Raises `DeclarationError` with all errors of the declaration, and `UsageError` for an undeclared channel and for a
+    glob that matches nothing.
     """
     declared = declaration.channels
     name, chosen = next(((n, c) for n, c in declared.items() if n == channel), (None, None))
     if name is None or chosen is None:
-        raise UsageError(f"the channel '{channel}' is not declared", help=f"there are: {', '.join(declared)}")
+        raise UsageError(f"channel '{channel}' is not declared", help=f"declared: {', '.join(declared)}")
     date = date or parse_date(None)
     version = channel_version(declaration, channel, date)
-    everything = expand(declaration, version)
-    wrong = validate_expansion(declaration, everything)
-    if wrong:
-        raise DeclarationError(tuple(wrong))
-    made, _ = select_cells(everything, name, chosen)
-    notes = [_spoken(p) for p in lint(declaration, made)]
+    expansion = expand(declaration, version)
+    errors = validate_expansion(declaration, expansion)
+    if errors:
+        raise DeclarationError(tuple(errors))
+    made, _ = select_cells(expansion, name, chosen)
+    notes = [_as_warning(p) for p in lint(declaration, made)]
     if only is not None:
         narrowed = [m for m in made if fnmatch.fnmatchcase(m.cell.id, only)]
         if not narrowed:
@@ -62,14 +62,14 @@ def make_plan(
         completeness=chosen.completeness,
         size_limit=declaration.document.size.limit,
         cells=cells,
-        excluded=[row for row in everything.excluded if row.id in kept or matches(row.id, patterns)],
-        not_proven=_not_proven(made),
-        warnings=[*notes, *_images(cells)],
+        excluded=[row for row in expansion.excluded if row.id in kept or matches(row.id, patterns)],
+        not_proven=_untested(made),
+        warnings=[*notes, *_unpinned_images(cells)],
     )
 
 
 def find_cell(declaration: Declaration, cell_id: str, channel: str | None = None, date: dt.date | None = None) -> Cell:
-    """The cell with this id, in this channel or the first that has it. Raises `UsageError` with near misses."""
+    """The cell with this ID, in a channel or in the first one with it. Raises `UsageError` with similar IDs."""
     known: list[str] = []
     for found in iter_cells(declaration, channel, date):
         if found.id == cell_id:
@@ -79,7 +79,7 @@ def find_cell(declaration: Declaration, cell_id: str, channel: str | None = None
 
 
 def iter_cells(declaration: Declaration, channel: str | None = None, date: dt.date | None = None) -> Iterator[Cell]:
-    """The cells of a channel, or of all: each once, as the first channel has it. Channels are planned as it goes."""
+    """Yield the cells of a channel, or of all channels without duplicates. Channels are planned lazily."""
     known: set[str] = set()
     for name in [channel] if channel else declaration.channels:
         for found in make_plan(declaration, name, date=date).cells:
@@ -89,38 +89,38 @@ def iter_cells(declaration: Declaration, channel: str | None = None, date: dt.da
 
 
 def find_errors(declaration: Declaration) -> list[Diagnostic]:
-    """Everything that keeps any channel of a declaration from being planned."""
+    """Return all errors that prevent planning any channel of a declaration."""
     return validate_expansion(declaration, expand(declaration, declaration.version))
 
 
-_KNOWN = frozenset(Document.model_fields)  # below any other key may stand what was meant for one of these
+_KNOWN = frozenset(Document.model_fields)  # an unknown key may be a misspelling of one of these
 
 
-def find_all_errors(reading: LoadResult) -> list[Diagnostic]:
-    """What is wrong with a file, and with its plans as far as they can be judged beside that."""
-    found = list(reading.errors)
-    if reading.declaration is None:
+def find_all_errors(result: LoadResult) -> list[Diagnostic]:
+    """Return all errors of a file, and of its cells as far as those errors do not affect them."""
+    found = list(result.errors)
+    if result.declaration is None:
         return found
-    source = reading.declaration.source
-    sections = {source.section(problem) for problem in found}
+    source = result.declaration.source
+    sections = {source.section(error) for error in found}
     if sections - _KNOWN:
         return found
     follow = sections & CELLS_FOLLOW
-    later = validate_intact_cells(reading.declaration, found) if follow else find_errors(reading.declaration)
+    later = validate_intact_cells(result.declaration, found) if follow else find_errors(result.declaration)
     return merge_errors(found, later, source.mark(()))
 
 
 def find_warnings(declaration: Declaration) -> list[Diagnostic]:
-    """What a declaration that can be planned probably does not mean."""
-    return lint(declaration, expand(declaration, declaration.version).made)
+    """Return the warnings of a declaration that can be planned."""
+    return lint(declaration, expand(declaration, declaration.version).planned)
 
 
-def _spoken(problem: Diagnostic) -> str:
-    return f"{problem.what}: {problem.help}" if problem.help else problem.what
+def _as_warning(one: Diagnostic) -> str:
+    return f"{one.what}: {one.help}" if one.help else one.what
 
 
-def _not_proven(made: list[PlannedCell]) -> list[Untested]:
-    """Families on CPU architectures that no GPU runner proves, in the plan's order."""
+def _untested(made: list[PlannedCell]) -> list[Untested]:
+    """Untested families by CPU architecture, in the order of the plan."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for one in made:
         if one.cell.targets and not one.cell.smoke:
@@ -132,7 +132,7 @@ def _not_proven(made: list[PlannedCell]) -> list[Untested]:
     return found
 
 
-def _images(cells: list[Cell]) -> list[str]:
+def _unpinned_images(cells: list[Cell]) -> list[str]:
     tagged = sorted({i for c in cells if (i := c.image) and "@sha256:" not in i})
     more = f" and {len(tagged) - 1} more" if len(tagged) > 1 else ""
-    return [f"an image without a digest can change under you: {tagged[0]}{more}"] if tagged else []
+    return [f"image without a digest, which can change at any time: {tagged[0]}{more}"] if tagged else []

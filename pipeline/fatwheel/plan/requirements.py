@@ -1,4 +1,4 @@
-"""Requirements whose versions follow from a cell: ``torch=={torch}.*``."""
+"""Replace fields in requirements: ``torch=={torch}.*``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.records.plan import Cell
 
 
 def fill_requirements(requirements: Sequence[str], cell: Cell) -> list[str]:
-    """Requirements with the cell's axes, CUDA and CPU put in for their fields."""
+    """Replace the fields of requirements with the axes, CUDA label and CPU architecture of a cell."""
     axes = {**cell.axes, "cuda": cell.cuda or "", "arch": cell.arch or ""}
     values = {**name_fields(axes, cell.toolkit, cell.family), "toolkit": cell.toolkit or ""}
     return [fill(requirement, values) for requirement in requirements]

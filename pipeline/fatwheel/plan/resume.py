@@ -1,4 +1,4 @@
-"""What is still missing of a plan after a release that did not bring all of it."""
+"""Reduce a plan to the wheels that an incomplete release is missing."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from fatwheel.records.release import ReleaseJournal, ReleaseRecord
 
 
 def keep_missing(declaration: Declaration, plan: Plan, record: Path) -> Plan:
-    """The plan with only the cells whose file is not live by the record of a release: its own, its journal or manifest.
+    """Keep only the cells whose wheel is not uploaded, according to a release record, journal or manifest.
 
-    Raises `UsageError` for a record that is none, and for one of another tag.
+    Raises `UsageError` for an invalid record, and for a record of another tag.
     """
     tag, live = _live(record)
     if tag != plan.tag:
         raise UsageError(
-            f"the record is of the tag {tag}, and the plan of {plan.tag}",
+            f"the record has tag {tag}, but the plan has {plan.tag}",
             where=str(record),
-            help="give the --channel and, for a nightly, the --date of that release",
+            help="pass the --channel and, for a nightly, the --date of that release",
         )
     cells = [cell for cell in plan.cells if cell.wheel not in live]
     counts = Counter(declaration.package(cell.package).name for cell in cells)
     kept = {cell.id for cell in cells}
-    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are live by {record.name}"
-    unproven = [row.model_copy(update={"cells": [c for c in row.cells if c in kept]}) for row in plan.not_proven]
+    note = f"resumed: {len(plan.cells) - len(cells)} of {len(plan.cells)} files are uploaded according to {record.name}"
+    untested = [row.model_copy(update={"cells": [c for c in row.cells if c in kept]}) for row in plan.not_proven]
     return plan.model_copy(
         update={
             "cells": cells,
             "packages": [p.model_copy(update={"cells": counts[p.name]}) for p in plan.packages],
-            "not_proven": [row for row in unproven if row.cells],
+            "not_proven": [row for row in untested if row.cells],
             "warnings": [note, *plan.warnings],
         }
     )
 
 
 def _live(record: Path) -> tuple[str, set[str]]:
-    """The tag of a release and the names of its live assets."""
+    """The tag of a release and the names of its uploaded assets."""
     try:
         done: ReleaseRecord | ReleaseJournal | Manifest = ReleaseRecord.read(record)
     except UsageError as error:
@@ -53,11 +53,11 @@ def _live(record: Path) -> tuple[str, set[str]]:
 
 
 def _other(record: Path, error: UsageError) -> ReleaseJournal | Manifest:
-    """A journal or a manifest; where it is neither, the error of a record that it is not."""
+    """Read a journal or a manifest. If it is neither, raise the error of reading a release record."""
     with suppress(UsageError):
         return ReleaseJournal.read(record)
     with suppress(OSError, ValueError):
         said = json.loads(record.read_bytes())
-        if isinstance(said, dict) and {"version", "assets", "absent"} <= said.keys():  # what only a manifest has
+        if isinstance(said, dict) and {"version", "assets", "absent"} <= said.keys():  # keys of a manifest
             return Manifest.read(record)
     raise error from None

@@ -1,4 +1,4 @@
-"""What the nox session of a cell is called."""
+"""Compose the names of the nox sessions of cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.records.plan import Cell
 
 
 def session_id(cell: Cell) -> str:
-    """What stands in a session's brackets: ``cuda=130,arch=aarch64,family=sm12x``."""
+    """The parameters of a session: ``cuda=130,arch=aarch64,family=sm12x``."""
     parts: list[str] = []
     if cell.cuda:
         parts.append(f"cuda={cell.cuda.removeprefix('cu')}")
@@ -23,7 +23,7 @@ def session_id(cell: Cell) -> str:
 
 
 def session_ids(found: Sequence[Cell]) -> list[str]:
-    """The same for all cells; with the package before them where two packages share their axes."""
+    """The parameters of all sessions; with the package if two packages have the same axes."""
     short = [session_id(cell) for cell in found]
     return [
         f"package={cell.package},{text}" if short.count(text) > 1 else text
@@ -32,6 +32,6 @@ def session_ids(found: Sequence[Cell]) -> list[str]:
 
 
 def session_names(declaration: Declaration) -> Mapping[str, str]:
-    """Cell id -> ``build(cuda=130,arch=aarch64,family=sm12x)``."""
+    """Session names such as ``build(cuda=130,arch=aarch64,family=sm12x)``, by cell ID."""
     found = list(iter_cells(declaration))
     return {cell.id: f"build({text})" for cell, text in zip(found, session_ids(found), strict=True)}

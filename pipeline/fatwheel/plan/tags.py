@@ -1,4 +1,4 @@
-"""Whether a tag, the version and a commit agree, before anything is released under that tag."""
+"""Check that a tag, the version and a commit agree before a release."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fatwheel.records.plan import Plan
 
 
 def check_tag(declaration: Declaration, plan: Plan, tag: str, commit: str | None = None) -> None:
-    """A tag must be the plan's own; a commit must be the tag's, where the tag exists, and must hold the same version.
+    """Check that a tag is that of the plan, and that its commit has the same version.
 
-    Raises `UsageError`.
+    ``commit``: the commit that the tag must point to if it exists; HEAD if None. Raises `UsageError`.
     """
     version = plan.packages[0].version if plan.packages else declaration.version
     if tag != plan.tag:
         raise UsageError(
-            f"the tag {tag} is not that of the version {version}, which is {plan.tag}",
+            f"tag {tag} does not match version {version}, whose tag is {plan.tag}",
             where=str(declaration.path),
-            help=f"tag the commit {plan.tag}, or change the version to what the tag says",
+            help=f"create the tag {plan.tag}, or change the version",
         )
     folder = declaration.root
     if commit is None and git(folder, "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}") is None:
@@ -27,13 +27,13 @@ def check_tag(declaration: Declaration, plan: Plan, tag: str, commit: str | None
     tagged = git(folder, "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}^{{commit}}")
     if tagged and tagged.strip() != wanted:
         raise UsageError(
-            f"the tag {tag} is on the commit {tagged.strip()[:12]}, and not on {wanted[:12]}",
-            help="check out the tag, or release under a new one: a published tag must not move",
+            f"tag {tag} points to commit {tagged.strip()[:12]}, not to {wanted[:12]}",
+            help="check out the tag, or use a new tag; a published tag must not move",
         )
     held = load_at(wanted, declaration.path).version
     if held != declaration.version:
         raise UsageError(
-            f"the version is {held} in the commit {wanted[:12]}, and {declaration.version} here",
+            f"commit {wanted[:12]} has version {held}, but the working tree has {declaration.version}",
             where=str(declaration.path),
             help="commit the version, then tag that commit",
         )

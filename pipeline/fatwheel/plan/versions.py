@@ -1,4 +1,4 @@
-"""Versions of a release and of a nightly."""
+"""Compute the versions of releases and nightlies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fatwheel.errors import UsageError
 
 
 def parse_date(text: str | None) -> dt.date:
-    """A date as ``20261201`` or ``2026-12-01``; today in UTC if None. Raises `UsageError`."""
+    """Parse a date (``20261201`` or ``2026-12-01``); None is today in UTC. Raises `UsageError`."""
     if text is None:
         return dt.datetime.now(dt.UTC).date()
     for form in ("%Y%m%d", "%Y-%m-%d"):
@@ -19,14 +19,14 @@ def parse_date(text: str | None) -> dt.date:
             return dt.datetime.strptime(text, form).replace(tzinfo=dt.UTC).date()
         except ValueError:
             continue
-    raise UsageError(f"'{text}' is not a date", help="write it like 20261201 or 2026-12-01")
+    raise UsageError(f"invalid date '{text}'", help="e.g. 20261201 or 2026-12-01")
 
 
 def next_version(declaration: Declaration) -> str:
-    """What nightlies lead to, so that ``NEXT.devDATE`` lies between the last release and NEXT.
+    """The version that nightlies lead up to, such that ``NEXT.devDATE`` sorts between the last release and NEXT.
 
-    As declared; else after 1.0rc1 1.0rc2 (1.0.dev... would come before 1.0rc1), after a .dev what it leads to, and
-    after a release or a post-release the next patch.
+    As declared. By default, 1.0rc2 after 1.0rc1 (1.0.dev... would sort before 1.0rc1), the final version after a .dev
+    version, and the next patch release after a release or post-release.
     """
     if declaration.document.next_version:
         return declaration.document.next_version
@@ -43,9 +43,9 @@ def next_version(declaration: Declaration) -> str:
 
 
 def channel_version(declaration: Declaration, channel: str, date: dt.date) -> str:
-    """The public version that a channel's wheels bear; of a nightly ``NEXT.devYYYYMMDD``.
+    """The public version of a channel's wheels: ``NEXT.devYYYYMMDD`` for nightlies.
 
-    Raises `UsageError` for a nightly that pip and uv would not place between the last release and the next.
+    Raises `UsageError` for a nightly that does not sort between the last release and the next one.
     """
     if channel != "nightly":
         return declaration.version
@@ -53,8 +53,8 @@ def channel_version(declaration: Declaration, channel: str, date: dt.date) -> st
     nightly = f"{following}.dev{date:%Y%m%d}"
     if not Version(declaration.version) < Version(nightly) < Version(following):
         raise UsageError(
-            f"the nightly {nightly} does not lie between {declaration.version} and {following}",
+            f"nightly {nightly} does not sort between {declaration.version} and {following}",
             where=str(declaration.path),
-            help="give a later --date, or declare next_version",
+            help="pass a later --date, or declare next_version",
         )
     return nightly

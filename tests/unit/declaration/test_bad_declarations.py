@@ -78,8 +78,8 @@ def test_the_mistakes_of_plans_are_said_beside_those_of_form(tmp_path):
 def test_what_follows_from_a_mistake_is_not_said_as_well(tmp_path):
     """Targets that cannot be read break a promise, and empty a selection: the targets are what is wrong."""
     text = broken("no-target").replace("runners:", "machines:")
-    assert "3 problems" not in answer(text, tmp_path)
-    assert "promised" not in answer(text, tmp_path)
+    assert "3 errors" not in answer(text, tmp_path)
+    assert "required by must_cover" not in answer(text, tmp_path)
 
 
 # -- files that are no text -----------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_bytes_that_are_not_utf_8_are_named_with_their_place(encoded, place, tmp
     path.write_bytes(encoded)
     with pytest.raises(DeclarationError) as caught:
         load(path)
-    assert str(caught.value).startswith(f"{path}:{place}: error: not YAML: the bytes from here on are not UTF-8 text\n")
+    assert str(caught.value).startswith(f"{path}:{place}: error: invalid UTF-8\n")
 
 
 @pytest.mark.parametrize("change", [lambda text: f"\ufeff{text}", lambda text: text.replace("\n", "\r\n")])
@@ -108,14 +108,14 @@ def test_byte_order_marks_and_line_ends_of_windows_change_nothing(change, tmp_pa
     path.write_bytes(change(GOOD).encode())
     assert load(path).document == parse(GOOD, path).document
     path.write_bytes(change(broken("unknown-toolkit")).encode())
-    with pytest.raises(DeclarationError, match=r":28:14: error: CUDA toolkit '13\.9'"):
+    with pytest.raises(DeclarationError, match=r":28:14: error: unknown CUDA toolkit '13\.9'"):
         load(path)
 
 
 def test_paths_that_lead_to_no_file_are_usage_errors(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "none", tmp_path / "file" / "matrix.yaml", tmp_path / ("x" * 300)):
-        with pytest.raises(UsageError, match="give --matrix FILE"):
+        with pytest.raises(UsageError, match="--matrix"):
             load(path)
 
 
@@ -123,7 +123,7 @@ def test_paths_that_lead_to_no_file_are_usage_errors(tmp_path):
 def test_a_version_file_of_anything_else_is_named(content, tmp_path):
     (tmp_path / "VERSION").write_bytes(content)
     text = GOOD.replace('version: "1.2.0"\n', "version_file: VERSION\n")
-    with pytest.raises(DeclarationError, match=r"matrix\.yaml:1:15: error: VERSION ") as caught:
+    with pytest.raises(DeclarationError, match=r"matrix\.yaml:1:15: error: .* VERSION( |\n)") as caught:
         parse(text, tmp_path / "matrix.yaml")
     assert len(str(caught.value).splitlines()) == 3
 
@@ -136,7 +136,7 @@ def test_a_version_file_may_have_a_byte_order_mark_and_spaces(tmp_path):
 
 def test_every_number_in_a_list_of_targets_is_named(tmp_path):
     told = answer(GOOD.replace('["8.0", 9.0a, 12.0f]', "[8.0, 9.0a, 12.0]"), tmp_path)
-    assert [line.partition(": error: ")[2] for line in told.splitlines() if "without quotes" in line] == [
-        "8.0 is a number without quotes, and text is wanted",
-        "12.0 is a number without quotes, and text is wanted",
+    assert [line.partition(": error: ")[2] for line in told.splitlines() if "must be text" in line] == [
+        "cuda.cu130.targets.x86_64[0] must be text, but 8.0 is a number",
+        "cuda.cu130.targets.x86_64[2] must be text, but 12.0 is a number",
     ]

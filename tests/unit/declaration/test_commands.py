@@ -154,7 +154,7 @@ def test_init_never_overwrites(tmp_path, capsys):
         (["--targets", "9.0 x"], "'x' is not a GPU target"),
         (["--cuda", "13.9"], "CUDA toolkit '13.9' is not in the table"),
         (["--cuda", "12.6", "--targets", "12.0"], "CUDA 12.6 does not compile 12.0"),
-        (["--name", "my lib"], "is not a distribution name"),
+        (["--name", "my lib"], "invalid distribution name"),
         (["--targets", "9.0 99.9"], "CUDA 13.0 does not compile 99.9"),
         (["--spelling", "flashinfer", "--targets", "9.0"], "FlashInfer reads a bare 9.0 as 9.0a"),
     ],
@@ -224,5 +224,6 @@ def test_a_declaration_in_a_folder_above_is_named_and_not_taken(tmp_path, monkey
     monkeypatch.chdir(tmp_path / "kernels")
     assert run(["check"]) == 2
     assert (
-        "there is no matrix.yaml\n  help: there is one above: give --matrix ../matrix.yaml" in capsys.readouterr().err
+        "matrix.yaml not found\n  help: to use the one in a parent folder, pass --matrix ../matrix.yaml"
+        in capsys.readouterr().err
     )

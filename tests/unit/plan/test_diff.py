@@ -94,11 +94,11 @@ def test_the_version_file_and_folders_of_the_old_revision_count(repository, caps
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--diff", "HEAD~9"], "git knows no revision 'HEAD~9'"),
-        (["--diff", "-x"], "git knows no revision '-x'"),
+        (["--diff", "HEAD~9"], "unknown Git revision 'HEAD~9'"),
+        (["--diff", "-x"], "unknown Git revision '-x'"),
         (["--diff", "HEAD", "--only", "*"], "--diff compares whole plans"),
         (["--commit", "HEAD"], "--commit requires --tag"),
-        (["--tag", "v2"], "the tag v2 is not that of the version 1.0"),
+        (["--tag", "v2"], "tag v2 does not match version 1.0"),
     ],
 )
 def test_what_cannot_be_compared_is_a_usage_error(arguments, said, repository, capsys):
@@ -113,11 +113,11 @@ def test_a_revision_that_todays_rules_refuse_is_told_with_its_mistakes(repositor
     (repository / "matrix.yaml").write_text(text)
     assert run(["plan", "--diff", "HEAD"]) == 2
     said = capsys.readouterr().err
-    assert "does not hold by today's rules" in said
+    assert "is invalid for this version of fatwheel" in said
     assert "unknown key 'layuot'" in said
 
 
 def test_outside_a_repository_there_is_nothing_to_compare_with(repository, capsys):
     (repository / "matrix.yaml").write_text(matrix())
     assert run(["plan", "--diff", "HEAD"]) == 2
-    assert "is in no git repository" in capsys.readouterr().err
+    assert "not a Git repository" in capsys.readouterr().err

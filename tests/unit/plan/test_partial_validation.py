@@ -24,9 +24,9 @@ cuda:
 axes: {python: ["3.12"], torch: ["2.10"]}
 """
 TAG, LABEL, SHARED = (
-    "'cp3.12-abi3' is not a Python and ABI tag",
-    "'Two!' is not a local label",
-    "share the id torch2.10",
+    "invalid Python and ABI tag 'cp3.12-abi3'",
+    "local label 'Two!' is not in normal form",
+    "share the ID torch2.10",
 )
 
 

@@ -54,7 +54,7 @@ def test_a_family_without_native_targets_is_left_out_and_shown(tmp_path):
     plan = make_plan(one(tmp_path, aarch64="8.0 9.0a"))
     assert "cu130-aarch64-sm12x" not in ids(plan)
     assert [(row.id, row.what) for row in plan.excluded] == [("cu130-aarch64-sm12x", "cell")]
-    assert plan.excluded[0].reason == "cu130 aarch64 declares no target of sm12x"
+    assert plan.excluded[0].reason == "cu130 aarch64 has no target of sm12x"
 
 
 def test_excluded_targets_and_cells_keep_their_reasons(tmp_path):
@@ -70,7 +70,7 @@ exclude:
     assert [(row.id.removeprefix("cu130-"), row.what, row.reason) for row in plan.excluded] == [
         ("x86_64-sm9x", "9.0a", "too large"),
         ("x86_64-sm12x", "12.0f", "later"),
-        ("x86_64-sm12x", "cell", "every native target is excluded"),
+        ("x86_64-sm12x", "cell", "all native targets are excluded"),
         ("aarch64-sm12x", "cell", "no such machine"),
     ]
 
@@ -107,7 +107,7 @@ def test_a_provider_is_proven_by_the_runner_of_its_own_or_of_its_family(tmp_path
 
 def test_unknown_channels_globs_and_cells_are_usage_errors_with_near_misses(tmp_path):
     declaration = one(tmp_path)
-    with pytest.raises(UsageError, match="the channel 'nightly' is not declared"):
+    with pytest.raises(UsageError, match="channel 'nightly' is not declared"):
         make_plan(declaration, "nightly")
     with pytest.raises(UsageError, match="did you mean cu130-x86_64-sm9x"):
         make_plan(declaration, only="cu130-x86_64-sm9")
@@ -143,7 +143,7 @@ def test_a_resumed_plan_holds_exactly_what_is_not_live(tmp_path):
     assert ids(rest) == ["cu130-aarch64-sm9x"]
     assert [p.cells for p in rest.packages] == [1]
     assert [(row.family, row.arch) for row in rest.not_proven] == [("sm9x", "aarch64")]
-    assert rest.warnings[0] == "resumed: 3 of 4 files are live by record.json"
+    assert rest.warnings[0] == "resumed: 3 of 4 files are uploaded according to record.json"
 
 
 def test_a_wheel_that_the_record_does_not_know_is_missing(tmp_path):
@@ -185,7 +185,7 @@ def test_a_record_of_another_tag_or_of_nothing_is_refused(tmp_path):
     declaration = one(tmp_path)
     plan = make_plan(declaration)
     ReleaseRecord(tag="v0.9", store="dir:x", published=True, assets=[]).write(tmp_path / "record.json")
-    with pytest.raises(UsageError, match=r"the record is of the tag v0\.9, and the plan of v1\.0"):
+    with pytest.raises(UsageError, match=r"the record has tag v0\.9, but the plan has v1\.0"):
         keep_missing(declaration, plan, tmp_path / "record.json")
     (tmp_path / "record.json").write_text("{}")
     with pytest.raises(UsageError, match="not a ReleaseRecord"):
@@ -204,7 +204,7 @@ def notes(declaration):
 
 def test_it_is_said_what_a_plain_install_takes(tmp_path):
     assert notes(one(tmp_path)) == [
-        "3: a plain `pip install mylib` takes +cu130.sm9x on every machine, whatever its GPU"
+        "3: `pip install mylib` installs +cu130.sm9x on every machine, regardless of its GPU"
     ]
     assert notes(one(tmp_path, layout="fat")) == []
     assert notes(one(tmp_path, layout="provider")) == []
@@ -213,7 +213,7 @@ def test_it_is_said_what_a_plain_install_takes(tmp_path):
 def test_a_bare_target_beside_its_suffixed_twin_is_noted(tmp_path):
     found = notes(one(tmp_path, layout="fat", x86_64="8.0 10.0 10.0a"))
     assert found == [
-        "12: cu130 x86_64: 10.0 stands beside 10.0a, and code that needs the suffix does not compile for it"
+        "12: cu130 x86_64: 10.0 is declared besides 10.0a, but code that requires the suffix cannot use it"
     ]
 
 
@@ -221,12 +221,12 @@ def test_a_target_for_no_known_gpu_and_ptx_that_reaches_nobody_are_noted(tmp_pat
     thor = FAT.replace("13.0", "12.9").replace("cu130", "cu129").replace('aarch64: "8.0"', "aarch64: 10.1a")
     assert notes(parse(thor, tmp_path / "matrix.yaml")) == ["12: cu129 aarch64: no known GPU runs 10.1a"]
     found = notes(one(tmp_path, layout="fat", x86_64="8.0 9.0a+PTX"))
-    assert found == ["12: cu130 x86_64: the PTX of 9.0a reaches no further than its machine code"]
+    assert found == ["12: cu130 x86_64: PTX of 9.0a runs only where its machine code does"]
 
 
 def test_a_label_that_reads_like_another_toolkit_is_noted(tmp_path):
     found = notes(parse(FAT.replace("  cu130:", "  cu129:"), tmp_path / "matrix.yaml"))
-    assert found == ["10: cu129 reads like another CUDA than its toolkit, 13.0"]
+    assert found == ["10: label cu129 suggests a CUDA version other than 13.0"]
 
 
 def test_compression_on_cuda_12_and_partial_immutable_releases_are_noted(tmp_path):
@@ -235,7 +235,7 @@ def test_compression_on_cuda_12_and_partial_immutable_releases_are_noted(tmp_pat
     found = notes(parse(source, tmp_path / "matrix.yaml"))
     assert found == [
         "11: cu129: compressed machine code of CUDA 12 requires driver 550.54.14 or later; otherwise 525 is enough",
-        "17: release: a partial release of an immutable repository stays partial; nothing can be added later",
+        "17: release: nothing can be added to a partial release in an immutable repository",
     ]
 
 
@@ -249,10 +249,10 @@ def test_labels_by_which_pip_prefers_an_older_axis_are_noted(tmp_path):
         (
             15,
             (
-                "pip and uv prefer +cu130torch29 (torch 2.9) to +cu130torch214 (torch 2.14): letters and digits "
-                "together compare as text"
+                "pip and uv prefer +cu130torch29 (torch 2.9) over +cu130torch214 (torch 2.14), because they compare "
+                "mixed letters and digits as text"
             ),
-            "write {torch} for {torch_nodot} there, whose numbers compare as numbers",
+            "write {torch} instead of {torch_nodot}; separate numbers compare as numbers",
         )
     ]
 
@@ -263,8 +263,8 @@ def test_a_package_on_pypi_that_needs_one_that_is_not_there_is_noted(tmp_path):
     assert not any("PyPI" in note for note in notes(parse(text, tmp_path / "matrix.yaml")))
     assert [note for note in notes(parse(needing, tmp_path / "matrix.yaml")) if "PyPI" in note] == [
         (
-            "45: flashinfer-python goes to PyPI and needs flashinfer-jit-cache, which does not: a plain install finds "
-            "no flashinfer-jit-cache"
+            "45: flashinfer-python is published on PyPI but needs flashinfer-jit-cache, which is not, so a plain "
+            "install fails"
         )
     ]
 
@@ -279,7 +279,7 @@ channels:
     assert ids(make_plan(one(tmp_path, more), "nightly")) == ["cu130-x86_64-sm9x", "cu130-aarch64-sm9x"]
     more = more.replace("release: {}", "release: {select: ['*-x86_64-*']}")
     assert ids(make_plan(one(tmp_path, more))) == ["cu130-x86_64-sm9x", "cu130-x86_64-sm12x"]
-    with pytest.raises(DeclarationError, match=r"promised to cover 12\.0, and the release leaves out"):
+    with pytest.raises(DeclarationError, match=r"covers 12\.0, .* only with cells that are not released"):
         make_plan(one(tmp_path, more.replace("'*-x86_64-*'", "'*-x86_64-sm9x'")))
 
 
@@ -295,5 +295,5 @@ axes: {python: ["3.13", "3.13t", "3.14"]}
         "one-1.0-cp313-cp313-any.whl", "one-1.0-cp313-cp313t-any.whl", "one-1.0-cp314-cp314-any.whl",
     ]  # fmt: skip
     literal = text.replace("cp{python_nodot}-cp{python_nodot}", "cp313t-cp{python_nodot}")
-    with pytest.raises(DeclarationError, match="only the ABI tag bears the t: write cp313-cp313t"):
+    with pytest.raises(DeclarationError, match="only the ABI tag has the t: write cp313-cp313t"):
         make_plan(parse(literal, tmp_path / "matrix.yaml"))

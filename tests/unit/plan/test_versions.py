@@ -46,7 +46,7 @@ def test_a_nightly_leads_to_the_version_that_is_declared_as_next(tmp_path):
 
 
 def test_a_nightly_that_would_not_come_after_the_last_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="does not lie between"):
+    with pytest.raises(UsageError, match="does not sort between"):
         make_plan(one(tmp_path, NIGHTLY, version="1.0.dev20270101"), "nightly", date=DAY)
 
 
@@ -94,7 +94,7 @@ def test_a_tag_that_is_the_versions_own_is_taken(tagged):
 
 def test_a_tag_of_another_version_is_refused(tagged):
     declaration = load(tagged / "matrix.yaml")
-    with pytest.raises(UsageError, match=r"the tag v1\.1 is not that of the version 1\.0, which is v1\.0"):
+    with pytest.raises(UsageError, match=r"tag v1\.1 does not match version 1\.0, whose tag is v1\.0"):
         check_tag(declaration, make_plan(declaration), "v1.1")
 
 
@@ -103,7 +103,7 @@ def test_a_tag_on_another_commit_is_refused(tagged):
     git(tagged, "add", ".")
     git(tagged, "commit", "-qm", "two")
     declaration = load(tagged / "matrix.yaml")
-    with pytest.raises(UsageError, match="is on the commit"):
+    with pytest.raises(UsageError, match="points to commit"):
         check_tag(declaration, make_plan(declaration), "v1.0")
 
 
@@ -111,19 +111,19 @@ def test_a_version_that_is_not_in_the_tagged_commit_is_refused(tagged):
     git(tagged, "tag", "v1.1")
     (tagged / "VERSION").write_text("1.1\n")
     declaration = load(tagged / "matrix.yaml")
-    with pytest.raises(UsageError, match=r"the version is 1\.0 in the commit [0-9a-f]{12}, and 1\.1 here"):
+    with pytest.raises(UsageError, match=r"commit [0-9a-f]{12} has version 1\.0, but the working tree has 1\.1"):
         check_tag(declaration, make_plan(declaration), "v1.1")
 
 
 def test_an_unknown_commit_is_refused(tagged):
     declaration = load(tagged / "matrix.yaml")
     for revision in ("nowhere", "--help"):
-        with pytest.raises(UsageError, match="git knows no revision"):
+        with pytest.raises(UsageError, match="unknown Git revision"):
             check_tag(declaration, make_plan(declaration), "v1.0", revision)
 
 
 @pytest.mark.parametrize("text", ["1.x", "1.0+cu130", ""])
 def test_a_version_file_that_holds_no_version_is_a_mistake_at_its_key(tagged, text):
     (tagged / "VERSION").write_text(text)
-    with pytest.raises(Exception, match=r"matrix\.yaml:1:15: error: VERSION holds"):
+    with pytest.raises(Exception, match=r"matrix\.yaml:1:15: error: .* VERSION"):
         load(tagged / "matrix.yaml")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fatwheel.__main__ import run
-from fatwheel.plan.diff import difference
+from fatwheel.plan.diff import diff_plans
 from fatwheel.records.plan import Cell, Plan
 from fatwheel.report.forecast import estimate_changes
 from fatwheel.report.snapshots import Snapshot, choose_labels
@@ -25,7 +25,7 @@ def plan(*cells: Cell) -> Plan:
 
 def estimate(old: list[Cell], new: list[Cell], held: Snapshot, limit: int = 2 * GIB):
     sizes = list_target_sizes([held], choose_labels(held.wheels))
-    found = estimate_changes(difference(plan(*old), plan(*new), "main"), held, sizes, limit)
+    found = estimate_changes(diff_plans(plan(*old), plan(*new), "main"), held, sizes, limit)
     return {one.id: one for one in found}
 
 

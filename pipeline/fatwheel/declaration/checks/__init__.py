@@ -1,4 +1,4 @@
-"""What must agree between the parts of a declaration; every problem with its place."""
+"""Check that the parts of matrix.yaml agree. Each error has its position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ __all__ = ["check", "check_versions"]
 
 
 def check(document: Document, source: Source, tree: Tree, broken: frozenset[str] = frozenset()) -> Iterator[Diagnostic]:
-    """All problems between the parts. ``broken`` names sections that lack something: nothing is said to miss there."""
+    """Yield all errors between parts.
+
+    ``broken``: sections that contain invalid values; nothing in them is reported as missing.
+    """
     yield from check_version_keys(document, source, tree)
     for label, cuda in document.cuda.items():
         yield from check_cuda(label, cuda, source)

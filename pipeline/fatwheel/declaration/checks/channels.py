@@ -1,4 +1,4 @@
-"""Channels: tags that differ, that git takes, and stores that take the wheels."""
+"""Check the channels, their tags, and the size limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from fatwheel.declaration.templates import TAG_FIELDS, fields
 from fatwheel.errors import Diagnostic
 from fatwheel.records.files import SIZE_LIMIT
 
-# GitHub refuses an asset of this size in bytes or more.
-# What no git tag may hold: spaces and control characters, ~ ^ : ? * [ \, "..", "@{", and slashes and dots at the ends.
+# What Git forbids in tags: spaces and control characters, ~ ^ : ? * [ \, "..", "@{", and slashes and dots at the ends.
 _BAD_TAG = re.compile(r"[\s~^:?*\[\\\x00-\x1f\x7f]|\.\.|@\{|//|^[-./]|[./]$|/\.|\.lock$|^$")
 
 
 def check_channels(document: Document, source: Source) -> Iterator[Diagnostic]:
-    """Each channel's tag, and two channels that would write the same files."""
+    """Check the tag and repository of each channel."""
     for name, channel in document.channels.declared.items():
         path: Path = ("channels", name)
         yield from check_fields(source, (*path, "tag"), channel.tag, TAG_FIELDS)
@@ -26,27 +25,29 @@ def check_channels(document: Document, source: Source) -> Iterator[Diagnostic]:
         if held - TAG_FIELDS:
             continue
         if name == "release" and "version" not in held:
-            yield source.diagnostic((*path, "tag"), "every release would have the same tag", "put {version} into it")
+            yield source.diagnostic((*path, "tag"), "every release would get the same tag", "add {version} to it")
         if name == "nightly" and not held & {"version", "date"}:
-            what = "every nightly would have the same tag"
-            yield source.diagnostic((*path, "tag"), what, "put {version} or {date} into it")
+            what = "every nightly would get the same tag"
+            yield source.diagnostic((*path, "tag"), what, "add {version} or {date} to it")
         if _BAD_TAG.search(re.sub(r"\{[a-z]+\}", "1", channel.tag)):
-            yield source.diagnostic(
-                (*path, "tag"), f"git takes no tag like '{channel.tag}'", "write it like v{version}"
-            )
+            yield source.diagnostic((*path, "tag"), f"invalid Git tag '{channel.tag}'", "e.g. v{version}")
         if name == "pull-request" and channel.repository:
-            what = "wheels of pull requests have the release's file names: published, they would take its place"
-            yield source.diagnostic((*path, "repository"), what, "remove it: they travel as workflow artifacts")
+            what = "pull requests cannot be published: their wheels have the file names of the release"
+            yield source.diagnostic(
+                (*path, "repository"), what, "remove the key; the wheels are available as workflow artifacts"
+            )
 
 
 def check_size(document: Document, source: Source) -> Iterator[Diagnostic]:
-    """A limit that GitHub does not have, and wheels over it with nowhere to go."""
+    """Check the size limit, and that the fallback store is configured if it is used."""
     size = document.size
     if size.over == "elsewhere" and not size.elsewhere:
-        yield source.diagnostic(("size", "over"), "over: elsewhere needs to know where", "add size.elsewhere: a store")
+        yield source.diagnostic(
+            ("size", "over"), "over: elsewhere requires a fallback store", "add size.elsewhere, e.g. dir:PATH"
+        )
     if size.elsewhere and size.over != "elsewhere":
-        what = f"size.elsewhere is not used with over: {size.over}"
-        yield source.diagnostic(("size", "elsewhere"), what, "write over: elsewhere, or remove it")
+        what = f"size.elsewhere has no effect with over: {size.over}"
+        yield source.diagnostic(("size", "elsewhere"), what, "write over: elsewhere, or remove the key")
     if size.limit > SIZE_LIMIT and any(channel.repository for channel in document.channels.declared.values()):
-        what = "GitHub takes no asset of 2 GiB or more"
-        yield source.diagnostic(("size", "limit"), what, "write 2 GiB (a wheel must be smaller), or less")
+        what = "GitHub rejects assets of 2 GiB or more"
+        yield source.diagnostic(("size", "limit"), what, "write 2 GiB (wheels must be smaller) or less")

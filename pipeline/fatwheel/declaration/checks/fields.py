@@ -1,4 +1,4 @@
-"""Fields in braces: each must be one that is known where it stands."""
+"""Check the fields in braces of templates."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from fatwheel.declaration.structure import suggest
 from fatwheel.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, SMOKE_FIELDS, fields
 from fatwheel.errors import Diagnostic
 
-_NONE = "no field can stand here: per holds no axis that gives one"
+_NONE = "no fields are available here, because per contains no axis that provides one"
 
 
 def check_fields(source: Source, path: Path, template: str, allowed: set[str] | frozenset[str]) -> Iterator[Diagnostic]:
-    """Unknown names, and braces that are alone."""
+    """Yield unknown fields and unmatched braces."""
     for name in dict.fromkeys(fields(template)):
         if name in ("{", "}"):
-            yield source.diagnostic(path, f"a lone '{name}' in '{template}'", f"write {name * 2} for the brace itself")
+            yield source.diagnostic(
+                path, f"unmatched '{name}' in '{template}'", f"write {name * 2} for a literal brace"
+            )
         elif name not in allowed:
-            yield source.diagnostic(path, f"nothing is called {{{name}}} here", suggest(name, sorted(allowed)) or _NONE)
+            yield source.diagnostic(path, f"unknown field {{{name}}}", suggest(name, sorted(allowed)) or _NONE)
 
 
 def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Diagnostic]:
-    """Every template of a package."""
+    """Check all templates of a package."""
     axes = {*(a for a in package.per if a in document.axes)}
     named = axes | {f"{a}_nodot" for a in axes}
     names = named | (NAME_FIELDS if "cuda" in package.per else set())
     yield from check_fields(source, (*path, "name"), package.name, named | (names & {"cuda", "cuda_major"}))
     yield from check_fields(source, (*path, "tag"), package.tag, named)
-    told = names - ({"family"} if package.layout != "family" else set())  # else all wheels, and their shim, share it
-    told -= {"arch"} if package.layout == "provider" else set()
-    yield from check_fields(source, (*path, "local"), package.local or "", told)
+    in_label = names - (
+        {"family"} if package.layout != "family" else set()
+    )  # otherwise all wheels and the shim share the label
+    in_label -= {"arch"} if package.layout == "provider" else set()
+    yield from check_fields(source, (*path, "local"), package.local or "", in_label)
     wishes = [(("build", "requires"), package.build.requires), (("build", "no_deps"), package.build.no_deps)]
     wishes += [(("metadata", "dependencies"), package.metadata.dependencies)]
     wishes += [(("smoke", "requires"), package.smoke.requires)] if package.smoke else []

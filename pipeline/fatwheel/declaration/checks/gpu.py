@@ -1,4 +1,4 @@
-"""CUDA labels, GPU families and the runners that prove them."""
+"""Check CUDA labels, GPU families and GPU runners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, pa
 
 
 def target_diagnostic(source: Source, path: Path, target: Target, what: str, help: str | None) -> Diagnostic:
-    """A problem at one target of the list at a path."""
+    """Make a diagnostic at one target of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         try:
@@ -27,7 +27,7 @@ def target_diagnostic(source: Source, path: Path, target: Target, what: str, hel
 
 
 def capability_diagnostic(source: Source, path: Path, capability: Capability, what: str, help: str) -> Diagnostic:
-    """A problem at one capability of the list at a path."""
+    """Make a diagnostic at one capability of the list at a path."""
     value = source.at(path)
     for text, below, part in items(value) if isinstance(value, str | list) else ():
         if text == str(capability):
@@ -36,7 +36,7 @@ def capability_diagnostic(source: Source, path: Path, capability: Capability, wh
 
 
 def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
-    """What a toolkit cannot compile, and options that it does not know."""
+    """Check targets and options of a CUDA label against its toolkit, and its images."""
     path: Path = ("cuda", label)
     table = toolkit(cuda.toolkit)
     for arch, targets in cuda.targets.items():
@@ -46,19 +46,21 @@ def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
                 yield target_diagnostic(
                     source, (*path, "targets", arch), target,
                     f"{label} {arch}: CUDA {cuda.toolkit} cannot compile {target}",
-                    f"the nearest that it can is {near}" if near else f"leave {target} out: it has nothing near it",
+                    f"closest supported target: {near}" if near else f"remove {target}; there is no similar target",
                 )  # fmt: skip
     if cuda.compress and cuda.compress != "none" and not table.has_compress_mode:
-        what = f"nvcc {cuda.toolkit} does not know --compress-mode"
-        yield source.diagnostic((*path, "compress"), what, "leave it out, or use 12.8 or later")
+        what = f"nvcc {cuda.toolkit} does not support --compress-mode"
+        yield source.diagnostic((*path, "compress"), what, "remove compress, or use CUDA 12.8 or later")
     for arch in cuda.image:
         if arch not in cuda.targets:
-            what = f"{label} has an image for {arch}, but no targets"
-            yield source.diagnostic((*path, "image", arch), what, f"add targets for {arch}, or remove it", key=True)
+            what = f"{label} has an image but no targets for {arch}"
+            yield source.diagnostic(
+                (*path, "image", arch), what, f"add targets for {arch}, or remove the image", key=True
+            )
 
 
 def check_labels(document: Document, source: Source) -> Iterator[Diagnostic]:
-    """Labels that pip and uv would rank against their toolkits: they compare as text, so cu9 > cu130."""
+    """Check that pip and uv prefer the label of the newer toolkit. They compare labels as text: cu9 > cu130."""
     for (first, one), (second, other) in combinations(document.cuda.items(), 2):
         older, newer = (
             (first, second) if toolkit(one.toolkit).version < toolkit(other.toolkit).version else (second, first)
@@ -67,14 +69,15 @@ def check_labels(document: Document, source: Source) -> Iterator[Diagnostic]:
             old, new = document.cuda[older].toolkit, document.cuda[newer].toolkit
             yield source.diagnostic(
                 ("cuda", older),
-                f"pip and uv prefer +{older} (CUDA {old}) to +{newer} (CUDA {new}): labels compare as text",
-                f"name it cu{old.replace('.', '')}" if re.fullmatch(r"cu[0-9]+", older) else "rename one of them",
+                f"pip and uv prefer +{older} (CUDA {old}) over +{newer} (CUDA {new}), because they compare labels as "
+                "text",
+                f"rename it to cu{old.replace('.', '')}" if re.fullmatch(r"cu[0-9]+", older) else "rename one of them",
                 key=True,
             )
 
 
 def check_families(document: Document, source: Source) -> Iterator[Diagnostic]:
-    """Majors in one family each, known ones; bases that are not native and that every toolkit compiles."""
+    """Check that majors are known and in one family only, and that base targets are foreign and compile."""
     owner: dict[int, str] = {}
     known = sorted({c.major for c in KNOWN_CAPABILITIES})
     for name, family in document.families.items():
@@ -82,27 +85,29 @@ def check_families(document: Document, source: Source) -> Iterator[Diagnostic]:
             path: Path = ("families", name, "majors", place)
             if major in owner:
                 twice = f"twice in {name}" if owner[major] == name else f"in {owner[major]} and in {name}"
-                yield source.diagnostic(path, f"major {major} is {twice}", "keep one")
+                yield source.diagnostic(path, f"major {major} is {twice}", "keep one of them")
             elif major not in known:
-                yield source.diagnostic(path, f"no GPU has the major {major}", f"majors: {', '.join(map(str, known))}")
+                yield source.diagnostic(
+                    path, f"no known GPU has the major {major}", f"known: {', '.join(map(str, known))}"
+                )
             owner.setdefault(major, name)
         for target in family.base or ():
             base: Path = ("families", name, "base")
             if target.major in family.majors:
-                what = f"{target} is native to {name}, so not a base"
-                yield target_diagnostic(source, base, target, what, "leave it out of base")
+                what = f"base target {target} is native to {name}"
+                yield target_diagnostic(source, base, target, what, "remove it from base")
             for label, cuda in document.cuda.items():
                 native = any(t.major in family.majors for targets in cuda.targets.values() for t in targets)
                 if native and not toolkit(cuda.toolkit).compiles(target):
                     near = nearest(target, cuda.toolkit)
-                    what = f"{label}: CUDA {cuda.toolkit} cannot compile the base {target}"
+                    what = f"{label}: CUDA {cuda.toolkit} cannot compile the base target {target}"
                     yield target_diagnostic(
-                        source, base, target, what, f"the nearest that it can is {near}" if near else "leave it out"
+                        source, base, target, what, f"closest supported target: {near}" if near else "remove it"
                     )
 
 
 def check_runners(document: Document, source: Source) -> Iterator[Diagnostic]:
-    """Runners for families, providers or fat wheels that are not there."""
+    """Check that GPU runners belong to a declared family, provider or fat wheel."""
     names = list(document.families)
     layouts = {package.layout for package in document.packages}
     if "provider" in layouts:
@@ -113,4 +118,4 @@ def check_runners(document: Document, source: Source) -> Iterator[Diagnostic]:
     for family in document.runners.smoke:
         if family not in names:
             path: Path = ("runners", "smoke", family)
-            yield source.diagnostic(path, f"there is no family '{family}'", suggest(family, names), key=True)
+            yield source.diagnostic(path, f"unknown family '{family}'", suggest(family, names), key=True)
