@@ -115,7 +115,7 @@ def test_a_tag_of_another_version_is_an_error(repository, capsys):
     matrix, place, _ = repository
     command = ["plan", "--matrix", str(matrix), "--tag", "minikernels-v9", "--actions", str(place / "plan.json")]
     assert run(command) == 2
-    assert "not that of the version 0.1.0" in capsys.readouterr().err
+    assert "does not match version 0.1.0" in capsys.readouterr().err
     assert not (place / "plan.json").exists()
     assert not (place / "output").exists()
 
