@@ -55,7 +55,7 @@ def test_an_earlier_run_must_be_of_the_commit(tmp_path, monkeypatch, capsys, com
         assert fatwheel([*command, "--commit", commit]) == status
         assert bool(site.state.releases) == (status == 0)
         if status:
-            assert f"of the commit {HERE[:12]}, and this release of {THERE[:12]}" in capsys.readouterr().err
+            assert f"this run built commit {HERE[:12]}, but the release is of {THERE[:12]}" in capsys.readouterr().err
 
 
 def smoke(wheel: Path, *, imported: str = "passed", gpu: str | None = None) -> SmokeRecord:

@@ -91,7 +91,7 @@ def test_a_tag_is_built_tested_published_and_indexed(whole):
         site.state.runs[1] = "0" * 40
         refused = whole.act(site, event=event, trigger="workflow_dispatch", run=3)
         assert outcomes(refused)["Publish"] == "failure"
-        assert f"and this release of {whole.commit[:12]}" in refused.text
+        assert f"but the release is of {whole.commit[:12]}" in refused.text
 
 
 SPOILED = '''"""The build, with one wheel that grows too large."""

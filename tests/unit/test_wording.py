@@ -109,7 +109,6 @@ NOT_YET: tuple[str, ...] = (
     "examples",
     "matrix.yaml",
     "pipeline/fatwheel/building",
-    "pipeline/fatwheel/commands",
     "pipeline/fatwheel/console",
     "pipeline/fatwheel/data",
     "pipeline/fatwheel/declaration",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fatwheel.declaration import Declaration
 from fatwheel.errors import UsageError
-from fatwheel.pipelines.runs import opened_run
+from fatwheel.pipelines.runs import open_checked_run
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import ReleaseRecord
 from fatwheel.release.make_release import release
@@ -34,7 +34,12 @@ def pick_files(
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix=".fatwheel-pick-") as work:
         request = ReleaseRequest(
-            tag=_TAG, files=(), plan=selected, commit=commit, metadata=False, run=opened_run(run, commit, os.environ)
+            tag=_TAG,
+            files=(),
+            plan=selected,
+            commit=commit,
+            metadata=False,
+            run=open_checked_run(run, commit, os.environ),
         )
         done = release(DirectoryStore(Path(work)), request, progress=progress)
         output.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from fatwheel.declaration import load
 from fatwheel.declaration.model import Size
 from fatwheel.errors import UsageError
-from fatwheel.pipelines.runs import opened_run
+from fatwheel.pipelines.runs import open_checked_run
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import ReleaseJournal
 from fatwheel.release.request import ReleaseRequest
@@ -100,4 +100,4 @@ def _open_run(journal: ReleaseJournal) -> WorkflowRun | None:
     if journal.run is None:
         return None
     kind, _, place = journal.store.partition(":")
-    return opened_run(journal.run, journal.commit, os.environ, place if kind == "github" else None)
+    return open_checked_run(journal.run, journal.commit, os.environ, place if kind == "github" else None)

@@ -1,22 +1,21 @@
-"""Workflow runs that wheels are taken from: opened, and held against the commit that is released."""
+"""Open a workflow run whose artifacts are released, and check that it built the released commit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fatwheel.stores.artifacts import WorkflowRun
+from fatwheel.errors import ReleaseRefused
+from fatwheel.stores.artifacts import WorkflowRun, open_run
+from fatwheel.stores.store_errors import StoreFailure
 
 
-def opened_run(
+def open_checked_run(
     spec: str, commit: str | None, environment: Mapping[str, str], repository: str | None = None
 ) -> WorkflowRun:
-    """Open ``run:ID``. Raises `ReleaseRefused` for an earlier run than this one that was of another commit."""
-    from fatwheel.errors import ReleaseRefused
-    from fatwheel.stores.artifacts import open_run
-    from fatwheel.stores.store_errors import StoreFailure
+    """Open ``run:ID``; ``commit`` is by default that of this workflow run.
 
+    Raises `ReleaseRefused` if another run than this one built another commit, or it cannot be read.
+    """
     run = open_run(spec, environment, repository)
     commit = commit or environment.get("GITHUB_SHA")
     if run.run == environment.get("GITHUB_RUN_ID") or commit is None:
@@ -27,7 +26,7 @@ def opened_run(
         raise ReleaseRefused(failure.what, where=run.spec, help=failure.help) from failure
     if built != commit:
         raise ReleaseRefused(
-            f"its wheels are of the commit {built[:12]}, and this release of {commit[:12]}", where=run.spec,
-            help="give a run of this commit, or build it again; nothing was sent",
+            f"this run built commit {built[:12]}, but the release is of {commit[:12]}", where=run.spec,
+            help="pass a run of this commit, or build it again; nothing was uploaded",
         )  # fmt: skip
     return run

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from fatwheel.commands.release import command
 from fatwheel.commands.status import command as status
 from fatwheel.errors import ReleaseIncomplete, ReleaseRefused, UsageError
+from fatwheel.pipelines.stores import choose_store_spec
 from fatwheel.records.release import ReleaseJournal
 from tests.unit.release.wheels import FAMILIES, make_plan, make_wheel, sparse, wheel_name
 
@@ -219,3 +220,34 @@ def test_a_step_summary_that_cannot_be_written_changes_nothing(tmp_path: Path, m
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder"))
     _, error = call("--store", "dir:store", "--tag", "v1", str(make_wheel(tmp_path, "sm9x")))
     assert error is None
+
+
+def test_the_limits_of_matrix_yaml_apply_unless_it_is_ignored(tmp_path: Path) -> None:
+    matrix(tmp_path, limit='"2000 B"')
+    large, small = str(sparse(tmp_path / "large.bin", 3000)), str(sparse(tmp_path / "small.bin", 1000))
+    out, error = call("--store", "dir:store", "--tag", "v1", "--json", large, small)
+    assert isinstance(error, ReleaseIncomplete)
+    assert [a["outcome"] for a in json.loads(out)["assets"] if a["name"] == "large.bin"] == ["withheld"]
+    out, error = call("--store", "dir:store", "--tag", "v2", "--json", "--no-matrix", large)
+    assert error is None
+    assert ReleaseJournal.read(tmp_path / ".fatwheel/release-v1.json").matrix == str(tmp_path / "matrix.yaml")
+
+
+def test_a_resumed_release_has_the_limits_it_began_with(tmp_path: Path) -> None:
+    large = str(sparse(tmp_path / "large.bin", 3000))
+    assert call("--store", "dir:store", "--tag", "v1", large)[1] is None
+    matrix(tmp_path, limit='"2000 B"')
+    _, error = call("--resume", ".fatwheel/release-v1.json")
+    assert error is None
+
+
+def test_the_store_is_by_default_the_repository_of_the_channel(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no store given"):
+        choose_store_spec(None, None)
+    declared = matrix(tmp_path, limit='"2000 B"')
+    with open(declared, "a", encoding="utf-8") as file:
+        file.write("channels: {nightly: {tag: 'n-{date}', repository: octo/nightly}}\n")
+    assert choose_store_spec(None, Path(declared), "nightly") == "github:octo/nightly"
+    assert choose_store_spec("dir:x", Path(declared), "nightly") == "dir:x"
+    with pytest.raises(UsageError, match="no store given"):
+        choose_store_spec(None, Path(declared))
