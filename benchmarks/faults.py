@@ -35,10 +35,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(Path(folder), kind, at) for kind in KINDS for at in POSITIONS]
-        print(f"{'fault':<16} {'attempt':<7} {'outcome':<9} {'others':<8} {'requests':>8} {'uploads':>7} {'sent':>5}")
+        print(f"{'kind':<16} {'attempt':<7} {'outcome':<9} {'others':<8} {'requests':>8} {'uploads':>7} {'sent':>5}")
         for row in rows:
             print(
-                "{fault:<16} {attempt:<7} {outcome:<9} {others:<8} {requests:>8} {uploads:>7} {ratio:>5.2f}".format(
+                "{kind:<16} {attempt:<7} {outcome:<9} {others:<8} {requests:>8} {uploads:>7} {ratio:>5.2f}".format(
                     **row
                 )
             )
@@ -62,7 +62,7 @@ def measure(folder: Path, kind: str, at: str) -> dict[str, object]:
         mine = [entry for entry in site.uploads() if entry["name"] == "victim.bin"]
         others = all(a.live for a in record.assets if a.name in {"a.bin", "z.bin"})
         return {
-            "fault": kind, "attempt": at, "outcome": outcomes(record)["victim.bin"],
+            "kind": kind, "attempt": at, "outcome": outcomes(record)["victim.bin"],
             "others": "uploaded" if others else "missing", "requests": len(site.state.log), "uploads": len(mine),
             "ratio": sum(entry["bytes"] for entry in mine) / SIZE,
         }  # fmt: skip

@@ -1,7 +1,7 @@
-"""The pictures of an index's page: wheels by GPU family, with the sizes that FlashInfer had.
+"""Draw the pictures of an index's landing page: wheels by GPU family, with sizes as FlashInfer's.
 
-``python docs/images/index_demo.py [CHROMIUM]`` writes index.png, index-dark.png and index-phone.png beside itself. It
-needs playwright and Pillow; CHROMIUM is by default the one on PATH. Names, versions and proofs are made up.
+``python docs/images/index_demo.py [CHROMIUM]`` writes index.png, index-dark.png and index-phone.png to its own folder.
+It requires playwright and Pillow; CHROMIUM defaults to the one on PATH. Names, versions and test results are made up.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def rows(version: str, *, nightly: bool = False) -> Iterator[IndexedFile]:
 def files() -> dict[str, bytes]:
     held = [*rows("0.7.0"), *rows("0.6.16"), *rows("0.7.1.dev20261130", nightly=True)]
     lost = "mykernels-0.7.0+cu129.sm10x-cp39-abi3-manylinux_2_28_aarch64.whl"
-    why = NotPublished(file=lost, tag="v0.7.0", outcome="withheld", reason="2,194.6 MB, and the limit is 2 GiB")
+    why = NotPublished(file=lost, tag="v0.7.0", outcome="withheld", reason="2.044 GiB, and the limit is 2 GiB")
     gone = Missing(project="mykernels", version="0.6.16", cuda="cu129", family="sm10x", arch="aarch64")
     return dict(render_index(Index(wheels=held, absent=[why], missing=[gone])))
 
