@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, json_option, matrix_option, named_command
-from fatwheel.console.release_output import judge_release, show_release, shown_progress
+from fatwheel.console.release_output import raise_for_missing, show_progress, show_release
 from fatwheel.declaration import load
 from fatwheel.pipelines.pick import pick_files
 from fatwheel.records.plan import Plan
@@ -27,7 +27,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
     Exits with code 6 if a planned file did not pass, and with 7 if nothing was downloaded.
     """
-    with shown_progress(None) as progress:
+    with show_progress(None) as progress:
         done = pick_files(load(matrix), Plan.read(plan_file), run, commit=commit, output=output, progress=progress)
     show_release(done, as_json)
-    judge_release(done)
+    raise_for_missing(done)

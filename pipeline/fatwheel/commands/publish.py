@@ -14,7 +14,7 @@ from fatwheel.console.options import (
     store_option,
     tag_option,
 )
-from fatwheel.console.release_output import judge_release, show_release
+from fatwheel.console.release_output import raise_for_missing, show_release
 from fatwheel.errors import ReleaseIncomplete
 from fatwheel.pipelines.stores import choose_store_spec
 from fatwheel.records.plan import Plan
@@ -37,6 +37,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     plan = Plan.read(plan_file) if plan_file else None
     done = Inspector(open_store(spec)).publish(tag, plan, partial=partial)
     show_release(done, as_json)
-    judge_release(done)
+    raise_for_missing(done)
     if not done.published:
         raise ReleaseIncomplete(f"{tag} is not published", where=spec, help="see the notes above")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, is_given, json_option, named_command, optional_matrix_option, tag_option
-from fatwheel.console.release_output import judge_release, show_release, shown_progress
+from fatwheel.console.release_output import raise_for_missing, show_progress, show_release
 from fatwheel.errors import UsageError
 from fatwheel.pipelines.release import ReleaseOptions, compose_journal, compose_request
 from fatwheel.records.release import ReleaseJournal
@@ -66,11 +66,11 @@ def command(  # noqa: PLR0917  (click passes them by name)
         journal.begin()
         if journal.problem:
             raise UsageError(journal.problem, where="--record", help="choose another path; nothing was uploaded")
-    with shown_progress(journal) as progress:
+    with show_progress(journal) as progress:
         done = release(open_store(asked.store), request, progress=progress)
     if journal:
         journal.finish()
         if journal.problem:
             done = done.model_copy(update={"notes": [*done.notes, journal.problem]})
     show_release(done, as_json)
-    judge_release(done, dry_run=dry_run)
+    raise_for_missing(done, dry_run=dry_run)

@@ -12,7 +12,7 @@ from fatwheel.console.options import (
     store_option,
     tag_option,
 )
-from fatwheel.console.release_output import judge_release, show_release
+from fatwheel.console.release_output import raise_for_missing, show_release
 from fatwheel.errors import ReleaseIncomplete
 from fatwheel.pipelines.stores import choose_store_spec
 from fatwheel.records.plan import Plan
@@ -33,4 +33,4 @@ def command(tag: str, store: str | None, plan_file: Path | None, matrix: Path | 
     show_release(found.record, as_json)
     if found.release is None:
         raise ReleaseIncomplete(f"no release has the tag {tag}", where=spec)
-    judge_release(found.record)
+    raise_for_missing(found.record)

@@ -1,4 +1,4 @@
-"""What the commands around releases share: progress, the record for people and for Actions, and the judgement."""
+"""Output of the commands that release: progress, the release record, and the error for missing assets."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
 from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.output import echo_json, echo_progress
-
-if TYPE_CHECKING:
-    from fatwheel.records.release import ReleaseRecord
-    from fatwheel.release.request import ProgressListener
+from fatwheel.errors import ReleaseIncomplete, ReleaseRefused
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.progress import Bars, CompositeProgress, Lines, workflow_commands
+from fatwheel.release.request import ProgressListener
+from fatwheel.release.show import markdown, table
 
 
 @contextlib.contextmanager
-def shown_progress(journal: ProgressListener | None) -> Iterator[ProgressListener]:
-    """Bars where a person looks on, else plain lines on standard error; and the journal, if there is one."""
-    from fatwheel.release.progress import Bars, CompositeProgress, Lines
-
+def show_progress(journal: ProgressListener | None) -> Iterator[ProgressListener]:
+    """Show progress bars in a terminal, else lines on standard error; also pass progress to the journal, if any."""
     also = (journal,) if journal else ()
     if sys.stderr.isatty() and not os.environ.get("CI"):
         with Bars() as bars:
@@ -32,10 +30,7 @@ def shown_progress(journal: ProgressListener | None) -> Iterator[ProgressListene
 
 
 def show_release(done: ReleaseRecord, as_json: bool) -> None:
-    """Print the record; on Actions also annotations and the step summary."""
-    from fatwheel.release.progress import workflow_commands
-    from fatwheel.release.show import markdown, table
-
+    """Print the record; on GitHub Actions, also write annotations and the step summary."""
     if as_json:
         echo_json(done)
     else:
@@ -46,22 +41,23 @@ def show_release(done: ReleaseRecord, as_json: bool) -> None:
     append_step_summary(markdown(done))
 
 
-def judge_release(done: ReleaseRecord, *, dry_run: bool = False) -> None:
-    """Raise if a wanted asset is not live; what a dry run only did not send is no failure."""
-    from fatwheel.errors import ReleaseIncomplete, ReleaseRefused
+def raise_for_missing(done: ReleaseRecord, *, dry_run: bool = False) -> None:
+    """Raise `ReleaseRefused` or `ReleaseIncomplete` if an expected asset was not uploaded.
 
-    lacking = [a for a in done.assets if not a.settled and not (dry_run and a.outcome == "not-sent")]
-    if done.refused and lacking:
+    In a dry run, assets that were not sent are not missing.
+    """
+    missing = [a for a in done.assets if not a.settled and not (dry_run and a.outcome == "not-sent")]
+    if done.refused and missing:
         raise ReleaseRefused(done.refused, where=done.store)
-    if lacking:
-        help = "mend what is listed and run the same command again: only what is missing is sent"
-        if any(asset.outcome == "conflict" for asset in lacking):
+    if missing:
+        help = "fix the assets listed above and run the same command again; only missing assets are uploaded"
+        if any(asset.outcome == "conflict" for asset in missing):
             help = (
-                "publish what conflicts as a new version, or name it by --replace where you are sure; then run the "
-                "command again: only what is missing is sent"
+                "publish conflicting assets as a new version, or overwrite them with --replace; then run the command "
+                "again, which uploads only missing assets"
             )
         raise ReleaseIncomplete(
-            f"{len(lacking)} of {len(done.assets)} wanted assets are not live",
+            f"{len(missing)} of {len(done.assets)} assets were not uploaded",
             where=f"{done.store} {done.tag}",
             help=help,
         )

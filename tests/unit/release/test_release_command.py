@@ -59,7 +59,7 @@ def test_a_conflict_is_not_mended_by_running_it_again(tmp_path: Path) -> None:
     wheel.write_bytes(wheel.read_bytes() + b"more")
     _, error = call("--store", "dir:store", "--tag", "v1", "dist")
     assert isinstance(error, ReleaseIncomplete)
-    assert "as a new version, or name it by --replace" in str(error.help)
+    assert "as a new version, or overwrite them with --replace" in str(error.help)
 
 
 def test_a_run_resumes_from_its_record_alone(tmp_path: Path) -> None:
