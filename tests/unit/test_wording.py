@@ -107,7 +107,6 @@ NOT_YET: tuple[str, ...] = (
     "examples",
     "matrix.yaml",
     "pipeline/fatwheel/building",
-    "pipeline/fatwheel/console",
     "pipeline/fatwheel/data",
     "pipeline/fatwheel/declaration",
     "pipeline/fatwheel/pipelines",
