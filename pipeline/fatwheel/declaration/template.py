@@ -1,4 +1,4 @@
-"""The first matrix.yaml of a project: few answers, and comments that say what the rest is for."""
+"""Render the commented matrix.yaml that `fatwheel init` creates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fatwheel.errors import UsageError
 from fatwheel.targets import USUAL_FAMILIES, Capability, Target, covers, parse_targets, toolkit
 
-# What most CUDA projects of 2026 are built for; a toolkit gets those of them that it compiles.
+# The usual targets of CUDA projects in 2026; each toolkit gets those that it compiles.
 _TARGETS = "7.5 8.0 8.6 8.9 9.0 10.0 12.0"
-_SUFFIXED = "7.5 8.0 8.9 9.0a 10.0a 12.0f"  # FlashInfer wants the suffix said
-# How sources learn their targets: spelling -> the variable that holds them, and its value.
+_SUFFIXED = "7.5 8.0 8.9 9.0a 10.0a 12.0f"  # FlashInfer requires suffixes
+# How a build receives its targets: format -> environment variable, and its value.
 VARIABLES: dict[str, tuple[str, str]] = {
     "torch": ("TORCH_CUDA_ARCH_LIST", "{targets}"),
     "cmake": ("CMAKE_ARGS", "-DCMAKE_CUDA_ARCHITECTURES={targets}"),
@@ -27,7 +27,7 @@ _RUNNERS: dict[str, str] = {"x86_64": "ubuntu-24.04", "aarch64": "ubuntu-24.04-a
 
 @dataclass(frozen=True)
 class Answers:
-    """What `fatwheel init` asks. ``targets``: any spelling; ``toolkits``: releases, as 13.0."""
+    """The answers to `fatwheel init`. ``targets``: in any format; ``toolkits``: releases, e.g. 13.0."""
 
     name: str
     version: str
@@ -40,32 +40,34 @@ class Answers:
 
     @property
     def module(self) -> str:
-        """The module that users import, by the usual rule; ``_`` where that would be no name in Python."""
+        """The import name, derived from the distribution name; ``_`` replaces invalid characters."""
         name = re.sub(r"\W", "_", self.name)
         name = f"_{name}" if name[:1].isdigit() else name
         return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def default_targets(spelling: str) -> str:
-    """The targets to begin with, for sources that take them in this spelling."""
+    """The default targets for builds that receive them in this format."""
     return _SUFFIXED if spelling == "flashinfer" else _TARGETS
 
 
 def render_matrix(answers: Answers) -> str:
-    """The text of a commented matrix.yaml. Raises `UsageError` for targets and toolkits that are none."""
+    """Render a commented matrix.yaml. Raises `UsageError` for invalid targets and unknown toolkits."""
     if answers.spelling not in VARIABLES:
-        raise UsageError(f"there is no spelling '{answers.spelling}'", help=f"there are: {', '.join(VARIABLES)}")
+        raise UsageError(f"unknown target format '{answers.spelling}'", help=f"formats: {', '.join(VARIABLES)}")
     wanted = parse_targets(answers.targets)
     lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
     unknown = [str(t) for t in wanted if not any(t in targets for targets in lists.values())]
-    if unknown and answers.targets != default_targets(answers.spelling):  # of the usual ones it gets what it compiles
-        what = f"CUDA {' and '.join(answers.toolkits)} does not compile {' '.join(unknown)}"
-        raise UsageError(what, help="`fatwheel toolkits` shows what each release compiles")
+    if unknown and answers.targets != default_targets(answers.spelling):  # unsupported default targets are skipped
+        what = f"CUDA {' and '.join(answers.toolkits)} cannot compile {' '.join(unknown)}"
+        raise UsageError(what, help="see `fatwheel toolkits` for the targets of each release")
     for release, targets in lists.items():
         if not targets:
-            raise UsageError(f"CUDA {release} compiles none of {answers.targets}", help="name others with --targets")
+            raise UsageError(
+                f"CUDA {release} cannot compile any of {answers.targets}", help="pass other targets with --targets"
+            )
     parts = [_head(answers), _package(answers), _cuda(answers, lists), _families(lists, answers.layout)]
-    parts += [_promises(lists), _runners(answers), _channels(answers)]
+    parts += [_required_coverage(lists), _runners(answers), _channels(answers)]
     return "\n".join(part for part in parts if part)
 
 
@@ -76,11 +78,11 @@ def _quoted(text: str) -> str:
 def _head(answers: Answers) -> str:
     return f"""\
 # yaml-language-server: $schema=matrix.schema.json
-# What is built, for whom, and where it goes: the one place where that is said.
-# `fatwheel check` checks this file, `fatwheel plan` shows what follows from it. Editors complete
-# it by matrix.schema.json; `fatwheel schema -o matrix.schema.json` writes that anew.
+# Which wheels to build, for which GPUs, and where to publish them.
+# Run `fatwheel check` to validate this file, and `fatwheel plan` to list the wheels. Editors use
+# matrix.schema.json for completion; `fatwheel schema -o matrix.schema.json` regenerates it.
 
-version: {_quoted(answers.version)}          # or, in its place, version_file: version.txt
+version: {_quoted(answers.version)}          # or version_file: version.txt
 """
 
 
@@ -90,20 +92,20 @@ def _package(answers: Answers) -> str:
 packages:
   - name: {_quoted(answers.name)}
     import: {_quoted(answers.module)}
-    per: [cuda, arch]       # what it is built over; further axes (python, torch ...) go under axes:
-    layout: {answers.layout:<15} # family: one wheel a GPU family; provider: one a target, and a shim; fat: one wheel
-    tag: cp39-abi3          # as your build names its wheels: py3-none without extension modules; a wheel for each
-                            # Python: per: [cuda, arch, python], tag: "cp{{python_nodot}}-cp{{python_nodot}}", and
-                            # at the left margin axes: {{python: ["3.11", "3.12"]}}
-    manylinux: "2_28"       # the oldest glibc that they run on is 2.28
+    per: [cuda, arch]       # axes to build over; define more (python, torch ...) under axes:
+    layout: {answers.layout:<15} # family: a wheel per GPU family; provider: per target, with a shim; fat: one wheel
+    tag: cp39-abi3          # the tag of your wheels; py3-none without extension modules. For a wheel per Python
+                            # version: per: [cuda, arch, python], tag: "cp{{python_nodot}}-cp{{python_nodot}}", and
+                            # the top-level key axes: {{python: ["3.11", "3.12"]}}
+    manylinux: "2_28"       # requires glibc 2.28 or later
     build:
-      kind: wheel           # the command leaves one wheel in {{out}}; tree: its contents, and fatwheel packs them
+      kind: wheel           # the command writes one wheel to {{out}}; tree: its contents, for fatwheel to pack
       command: ["{{python}}", "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", "{{out}}", "{{source}}"]
       requires: [setuptools, wheel]
-      spelling: {answers.spelling:<12}# how {{targets}} is written
+      spelling: {answers.spelling:<12}# format of {{targets}}
       env:
         {variable}: {_quoted(value)}
-    # smoke:                # launched on a GPU runner, against the finished wheel
+    # smoke:                # GPU test of the installed wheel
     #   command: ["{{python}}", "-m", "{answers.module}.smoke"]
 """
 
@@ -114,10 +116,10 @@ def _cuda(answers: Answers, lists: dict[str, list[Target]]) -> str:
         lines += [
             f"  cu{release.replace('.', '')}:",
             f"    toolkit: {_quoted(release)}",
-            "    # image: {x86_64: quay.io/pypa/manylinux_2_28_x86_64@sha256:...}  # by digest, with --engine docker",
+            "    # image: {x86_64: quay.io/pypa/manylinux_2_28_x86_64@sha256:...}  # for --engine docker",
         ]
         if toolkit(release).version >= (13, 0):
-            lines.append("    compress: size        # machine code compressed; CUDA 13's drivers all read it")
+            lines.append("    compress: size        # compress machine code; all drivers for CUDA 13 support it")
         lines.append("    targets:")
         lines += [f"      {arch}: {_quoted(' '.join(map(str, targets)))}" for arch in answers.arches]
     return "\n".join(lines) + "\n"
@@ -135,26 +137,23 @@ def _joined(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
-def _promises(lists: dict[str, list[Target]]) -> str:
-    promised: set[Capability] | None = None
+def _required_coverage(lists: dict[str, list[Target]]) -> str:
+    required: set[Capability] | None = None
     for release, targets in lists.items():
         covered = set(covers(targets, None, release))
-        promised = covered if promised is None else promised & covered
-    if not promised:
+        required = covered if required is None else required & covered
+    if not required:
         return ""
     return f"""\
-# GPUs that stay covered: dropping a target that one of these needs is an error.
+# Required coverage: dropping a target that one of these needs is an error.
 must_cover:
-  - capabilities: {_quoted(" ".join(map(str, sorted(promised))))}
+  - capabilities: {_quoted(" ".join(map(str, sorted(required))))}
 """
 
 
 def _runners(answers: Answers) -> str:
     rows = [f"    {arch}: {_RUNNERS[arch]}" for arch in answers.arches]
-    return (
-        "\n".join(["runners:", "  build:", *rows, "  # smoke: {sm9x: {x86_64: gpu-h100}}  # GPU runners that prove"])
-        + "\n"
-    )
+    return "\n".join(["runners:", "  build:", *rows, "  # smoke: {sm9x: {x86_64: gpu-h100}}  # GPU runners"]) + "\n"
 
 
 def _channels(answers: Answers) -> str:
@@ -164,7 +163,7 @@ def _channels(answers: Answers) -> str:
 channels:
   release:
 {repository}{note}    tag: "v{{version}}"
-    completeness: complete  # published only whole; partial: with what passed
+    completeness: complete  # publish only if all wheels are uploaded; partial: publish those that passed
   # nightly: {{tag: "nightly-{{date}}", completeness: partial}}
   # pull-request: {{select: ["*-x86_64-*"]}}
 """

@@ -1,4 +1,4 @@
-"""The base of all records: frozen, written whole or not at all, read with errors that name the file."""
+"""The base class of records, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ Parsed = TypeVar("Parsed")
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write under a temporary name beside ``path``; renamed at the end, and gone if the block raises."""
+    """Open a temporary file that replaces ``path`` at the end, or is deleted if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")  # a name has 255 bytes
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:200]}."
+        )  # file names have at most 255 bytes
     except OSError as error:
         error.filename = str(path)  # not the temporary name
         raise
@@ -32,44 +34,44 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         Path(temporary).replace(path)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose it is
+        if isinstance(error, OSError) and error.filename is None:  # e.g. a full disk
             error.filename = str(path)
         raise
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file whole: readers see the old bytes or the new, never half."""
+    """Write a file atomically: readers see either the old or the new contents."""
     with atomic_file(path) as file:
         file.write(data)
 
 
 class Record(BaseModel):
-    """A frozen model with a stable JSON form. Fields of later versions are passed over when read."""
+    """A frozen model with a stable JSON form. Reading ignores unknown fields of later versions."""
 
-    # Built when first used: a command reads and writes few of the records that its imports bring.
+    # Built on first use, because a command uses few of the records that it imports.
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
     def to_json(self) -> str:
-        """Indented JSON with a newline at the end; equal records give equal bytes."""
+        """Return indented JSON with a final newline; equal records give equal bytes."""
         return self.model_dump_json(indent=2, by_alias=True) + "\n"
 
     def write(self, path: Path) -> None:
-        """Write to ``path`` atomically."""
+        """Write the record to ``path`` atomically."""
         write_atomically(path, self.to_json().encode())
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read from ``path``. Raises `UsageError` if it is missing or is not such a record."""
+        """Read a record from ``path``. Raises `UsageError` for a missing or invalid file."""
         return read_with(cls.model_validate_json, cls.__name__, path)
 
 
 def read_with(parse: Callable[[bytes], Parsed], kind: str, path: Path) -> Parsed:
-    """What pydantic makes of a file's JSON. Raises `UsageError` if it is missing or is not such a record."""
+    """Parse a JSON file with pydantic. Raises `UsageError` for a missing or invalid file."""
     try:
         return parse(path.read_bytes())
     except FileNotFoundError:
-        raise UsageError("no such record", where=str(path)) from None
+        raise UsageError("file not found", where=str(path)) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"not a {kind}: {place}: {first['msg']}", where=str(path)) from None
+        raise UsageError(f"invalid {kind}: {place}: {first['msg']}", where=str(path)) from None

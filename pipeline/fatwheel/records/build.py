@@ -1,4 +1,4 @@
-"""What a build says of the wheel it made: ``X.whl.build.json`` beside ``X.whl``."""
+"""The build record of a wheel: ``X.whl.build.json`` next to ``X.whl``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Toolchain(Record):
 
 
 class Image(Record):
-    """The container image that a build ran in, as it was named and as it was."""
+    """The container image of a build: its name and the digest that was used."""
 
     name: str
     digest: str | None  # sha256:...
 
 
 class Parallelism(Record):
-    """How many compilers ran side by side, with how many threads each, and why so many."""
+    """The number of parallel compiler jobs and of nvcc threads per job, and the reason for it."""
 
     jobs: int
     nvcc_threads: int = 1
@@ -33,7 +33,7 @@ class Parallelism(Record):
 
 
 class CompilerCacheUse(Record):
-    """What a compiler cache did. ``errors``: compilations and reads of it that failed; ``reason``: why, or why not."""
+    """Statistics of the compiler cache. ``errors``: failed compilations and reads; ``reason``: why (not) used."""
 
     mode: str  # read, write
     kind: str  # local, s3 ...
@@ -44,7 +44,7 @@ class CompilerCacheUse(Record):
 
 
 class BuiltModule(Record):
-    """One library in the wheel, as the build command reported it."""
+    """A library in the wheel, as reported by the build command. ``seconds``: its build time."""
 
     name: str
     targets: list[Target] = []
@@ -52,14 +52,14 @@ class BuiltModule(Record):
 
 
 class LeftOut(Record):
-    """A module that this wheel does not hold, and why."""
+    """A module that is not in this wheel, and why."""
 
     name: str
     reason: str
 
 
 class BuildRecord(Record):
-    """The wheel, its cell, and how it came about. ``slice``: the modules of a partial build; null for a whole one."""
+    """A wheel, its cell, and how it was built. ``slice``: the modules of a partial wheel, else null."""
 
     wheel: str
     bytes: int
@@ -73,8 +73,8 @@ class BuildRecord(Record):
     left_out: list[LeftOut] = []
     image: Image | None = None
     parallel: Parallelism | None = None
-    peak_memory: int | None = None  # bytes that the build's processes took together, by samples; null: not seen
-    cache: CompilerCacheUse | None = None  # null: none was used
-    split_from: str | None = None  # the wheel for all targets that this one was divided out of
-    placeholder: bool = False  # made by a fake build: no code in it
-    seconds: float | None = None  # wall time of the build command
+    peak_memory: int | None = None  # bytes used by all processes of the build, sampled; null: unknown
+    cache: CompilerCacheUse | None = None  # null: no compiler cache
+    split_from: str | None = None  # the fat wheel that this wheel was split from
+    placeholder: bool = False  # a placeholder wheel without code
+    seconds: float | None = None  # wall-clock time of the build command

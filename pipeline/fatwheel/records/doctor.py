@@ -1,4 +1,4 @@
-"""What a machine can build, smoke and release, as `fatwheel doctor` sees it; fit for a bug report."""
+"""The result of `fatwheel doctor`: what a machine can build, test and release. Suitable for bug reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Finding(Record):
 
 
 class Readiness(Record):
-    """One cell, and why this machine cannot build it; null if it can."""
+    """A cell. ``reason``: why this machine cannot build it; null if it can."""
 
     id: str
     reason: str | None

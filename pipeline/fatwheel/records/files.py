@@ -1,22 +1,22 @@
-"""What files are called that stations leave for each other, and the limit that releases have for one."""
+"""The names of files that stages exchange, and size limits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-BUILD = ".build.json"  # behind a wheel's name: its build record
-SMOKE = ".smoke.json"  # its smoke record
-METADATA = ".metadata"  # its METADATA by itself (PEP 658)
-EMBEDDED = "fatwheel.json"  # in a wheel's dist-info folder
+BUILD = ".build.json"  # suffix of a wheel's build record
+SMOKE = ".smoke.json"  # suffix of its smoke record
+METADATA = ".metadata"  # suffix of a copy of its METADATA (PEP 658)
+EMBEDDED = "fatwheel.json"  # embedded metadata, in the dist-info folder of a wheel
 MANIFEST = "manifest.json"  # of a release
 SUMS = "SHA256SUMS"  # of a release
 SIZE_LIMIT = 2147483648
-"""Bytes. An asset must be smaller than this on GitHub ("under 2 GiB"); other stores rehearse the same rule."""
+"""Bytes. GitHub rejects release assets of this size or larger; folder stores do the same."""
 
 MAX_RECORD_BYTES = 64 << 20
-"""Bytes. A larger file that is called like a record of fatwheel's is not one, and is not read."""
+"""Bytes. Larger files with the name of a record are not read."""
 
 
 def beside(wheel: Path, ending: str) -> Path:
-    """The file that belongs to a wheel: ``X.whl.build.json`` for ``X.whl``."""
+    """The path of a file next to a wheel: ``X.whl.build.json`` for ``X.whl``."""
     return wheel.with_name(wheel.name + ending)

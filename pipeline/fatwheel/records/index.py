@@ -1,4 +1,4 @@
-"""What an index offers: ``index.json`` at its root, and what writing it did."""
+"""The package index: ``index.json`` at its root, its state, and the results of writing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fatwheel.targets import Capability, Target
 
 
 class Proof(Record):
-    """What the smoke test of a wheel saw. ``gpu`` is null where none was asked for; ``device`` is the GPU's name."""
+    """The smoke test of a wheel. ``gpu``: null if not requested; ``device``: the name of the GPU."""
 
     import_: Outcome = Field(alias="import")
     gpu: Outcome | None = None
@@ -21,13 +21,13 @@ class Proof(Record):
 
 
 class IndexedFile(Record):
-    """One wheel or sdist. What is not known is null; ``url`` may be relative to the folder that holds index.json."""
+    """An entry: a wheel or sdist. Unknown values are null; ``url`` may be relative to the folder of index.json."""
 
     file: str
-    project: str  # normalised
+    project: str  # normalized
     version: str  # with the local label
     nightly: bool
-    page: str  # the page that lists it under the fewest other labels, as cu130/sm12x/mylib/
+    page: str  # its most specific project page, e.g. cu130/sm12x/mylib/
     cuda: str | None = None  # cu130
     toolkit: str | None = None  # 13.0
     arch: str | None = None  # x86_64, aarch64; null for any
@@ -39,17 +39,17 @@ class IndexedFile(Record):
     url: str
     tag: str
     requires_python: str | None = None
-    requires_dist: list[str] = []  # what it requires, as METADATA says; a shim's providers are among it
-    metadata_sha256: Digest | None = None  # of the file's .metadata in the store; null where there is none
-    placeholder: bool = False  # made by a fake build: no code in it
-    slice: list[str] | None = None  # modules of a partial build
+    requires_dist: list[str] = []  # Requires-Dist of its METADATA, including the provider wheels of a shim
+    metadata_sha256: Digest | None = None  # of the .metadata file in the store; null without one
+    placeholder: bool = False  # a placeholder wheel without code
+    slice: list[str] | None = None  # modules of a partial wheel
     proof: Proof | None = None
-    variant: str | None = None  # of a wheel variant, its label; empty for the file that describes some
-    yanked: str | None = None  # the reason, which may be empty; null for a file that is not yanked
+    variant: str | None = None  # label of a wheel variant; empty for the file that describes variants
+    yanked: str | None = None  # reason, possibly empty; null if not yanked
 
 
 class NotPublished(Record):
-    """A file that a release wanted and did not get."""
+    """An expected file of a release that was not uploaded."""
 
     file: str
     tag: str
@@ -58,9 +58,9 @@ class NotPublished(Record):
 
 
 class Missing(Record):
-    """A CPU architecture that a version has wheels for, though not in this CUDA label and family.
+    """A CPU architecture without a wheel for a CUDA label and family, although the version has other wheels for it.
 
-    With ``file`` it is what the release's plan names; without, what the other wheels of the version suggest.
+    ``file``: the planned wheel; null if the gap is inferred from the other wheels of the version.
     """
 
     project: str
@@ -77,21 +77,21 @@ class Missing(Record):
 
 
 class Index(Record):
-    """All that the index offers; ``absent`` is what releases wanted and do not hold."""
+    """The contents of the index. ``absent``: expected files that were not uploaded."""
 
     version: int = 1
     wheels: list[IndexedFile]
     sdists: list[IndexedFile] = []
-    variants: list[IndexedFile] = []  # wheel variants (PEP 825, a draft) and what describes them
+    variants: list[IndexedFile] = []  # wheel variants (draft PEP 825) and the files that describe them
     absent: list[NotPublished] = []
     missing: list[Missing] = []
 
 
 class IndexState(Record):
-    """What a store does not know, kept beside the index as ``index-state.json``.
+    """State that stores do not have, kept next to the index as ``index-state.json``.
 
-    ``yanked``: reasons by file name. ``digests``: sha256 by file name, where a name had two: the bytes that it stands
-    for. A file of that name with other bytes is left out.
+    ``yanked``: reasons by file name. ``digests``: the published digest of file names that had different contents. Files
+    with another digest are excluded.
     """
 
     version: int = 1
@@ -100,7 +100,7 @@ class IndexState(Record):
 
 
 class IndexReport(Record):
-    """What writing an index did. ``changed``: the trees and root files whose bytes are new or gone."""
+    """The result of writing an index. ``changed``: folders and files at the root that were changed or removed."""
 
     output: str
     store: str
@@ -114,7 +114,7 @@ class IndexReport(Record):
 
 
 class YankReport(Record):
-    """What yanking, or taking that back, did. ``files``: the names whose state is new."""
+    """The result of yanking or unyanking. ``files``: names of the files whose state changed."""
 
     index: str
     yanked: bool

@@ -1,6 +1,6 @@
-"""What device code a wheel or a library holds: for each module and target, the bytes of machine code and of PTX.
+"""The device code in a wheel or library: bytes of machine code and PTX, for each module and target.
 
-The classes are plain ones: reading a library takes less time than importing what the other records are made of.
+These are plain dataclasses, because importing pydantic takes longer than reading a library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fatwheel.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class CodeBytes:
-    """Bytes of one kind of code: as stored in the fat binaries, and decompressed."""
+    """Bytes of one kind of code: as stored in fat binaries, and decompressed (``raw``)."""
 
     stored: int
     raw: int
@@ -26,9 +26,9 @@ class CodeBytes:
 
 @dataclass(frozen=True, slots=True)
 class TargetCode:
-    """What is held for one target; what is not held is left out of the JSON.
+    """The code for one target; missing kinds are omitted from the JSON.
 
-    ``other`` is code for the linker (link-time optimisation), which no device loads.
+    ``other`` is relocatable device code for link-time optimization, which no device loads.
     """
 
     sass: CodeBytes | None = None
@@ -43,7 +43,7 @@ class TargetCode:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One library. ``wheel_bytes`` is what it takes in the wheel, which for a bare file is its size."""
+    """A library. ``wheel_bytes``: its compressed size in the wheel; for a file outside a wheel, its size."""
 
     name: str
     file_bytes: int
@@ -53,19 +53,19 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Modules by name, targets ascending, each written like 9.0a."""
+    """The modules of a wheel by name, and the sums by target, ascending."""
 
     wheel: str
     modules: list[Module]
     targets: dict[Target, TargetCode]
 
     def to_json(self) -> str:
-        """Indented JSON with a newline at the end; equal inventories give equal bytes."""
+        """Return indented JSON with a final newline; equal inventories give equal bytes."""
         return json.dumps(self, default=_held, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Inventory:
-        """Read from ``path``. Raises `UsageError` if it is missing or is not such a record."""
+        """Read an inventory from ``path``. Raises `UsageError` for a missing or invalid file."""
         from pydantic import TypeAdapter
 
         from fatwheel.records.base import read_with

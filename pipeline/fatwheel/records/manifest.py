@@ -1,4 +1,4 @@
-"""What a release holds and why: ``manifest.json``, uploaded with its wheels."""
+"""The manifest of a release: ``manifest.json``, uploaded with the wheels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.records.smoke import SmokeRecord
 
 
 class ManifestAsset(Record):
-    """One asset that is live. ``build`` and ``smoke`` are null for files that fatwheel did not build."""
+    """An uploaded asset. ``build`` and ``smoke``: its records; null for files that fatwheel did not build."""
 
     name: str
     size: int  # bytes
@@ -20,7 +20,7 @@ class ManifestAsset(Record):
 
 
 class Absence(Record):
-    """One wanted asset that is not live: its outcome and the reason. ``elsewhere`` is the other store that holds it."""
+    """An expected asset that was not uploaded, with the reason. ``elsewhere``: the fallback store that has it."""
 
     name: str
     outcome: str
@@ -29,7 +29,7 @@ class Absence(Record):
 
 
 class Manifest(Record):
-    """The whole release. It holds no times, so that equal releases have equal bytes."""
+    """The manifest. It contains no times, so equal releases have equal bytes."""
 
     version: int = 1
     tag: str

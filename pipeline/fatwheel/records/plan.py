@@ -1,16 +1,16 @@
-"""The plan: what one channel builds, what it leaves out, and why. Made by `fatwheel.plan`, read by everybody."""
+"""The plan: the cells that a channel builds, and the exclusions. Made by `fatwheel.plan`."""
 
 from __future__ import annotations
 
 from fatwheel.records.base import Record
 from fatwheel.records.files import SIZE_LIMIT
 from fatwheel.records.report import SizeEstimate
-from fatwheel.records.shim_requirements import behind
+from fatwheel.records.shim_requirements import restrict_to_extra
 from fatwheel.targets import Capability, Target
 
 
 class Cell(Record):
-    """One thing to build. Targets and covers are ascending; what does not apply is null or empty."""
+    """One wheel (or sdist) to build. Targets and covers are ascending; fields that do not apply are null or empty."""
 
     id: str  # cu130-aarch64-sm12x
     package: str  # distribution name
@@ -18,19 +18,19 @@ class Cell(Record):
     cuda: str | None  # cu130
     toolkit: str | None  # 13.0
     arch: str | None  # x86_64, aarch64
-    family: str | None  # sm12x; for a provider, its target as sm90a; for a fat wheel, null
+    family: str | None  # sm12x; for a provider wheel, its target: sm90a; for a fat wheel, null
     axes: dict[str, str] = {}  # further axes: python, torch ...
     targets: list[Target] = []
     covers: list[Capability] = []
     local_version: str | None  # cu130.sm12x
-    wheel: str  # file name of the wheel (or sdist) that this cell makes
-    artifact: str  # name of the workflow artifact that carries it
+    wheel: str  # file name of the wheel or sdist
+    artifact: str  # name of the workflow artifact with the wheel
     image: str | None  # container image for the build
-    runner: str | None  # label of the machine that builds
-    smoke: str | None  # label of the GPU runner that proves it; null is "not proven"
-    shim: bool = False  # metadata only: it requires the providers, and holds no file of its own
-    requires: list[str] = []  # what it needs of the set, exactly: x-sm110a==1.0+cu130 ; platform_machine == "aarch64"
-    extras: dict[str, list[str]] = {}  # the same behind extras
+    runner: str | None  # label of the runner that builds
+    smoke: str | None  # label of the GPU runner that tests it; null: untested
+    shim: bool = False  # a shim, which requires provider wheels and is usually metadata only
+    requires: list[str] = []  # exact requirements: x-sm110a==1.0+cu130 ; platform_machine == "aarch64"
+    extras: dict[str, list[str]] = {}  # the same by extra
 
     @property
     def full_version(self) -> str:
@@ -40,11 +40,14 @@ class Cell(Record):
     @property
     def requires_dist(self) -> list[str]:
         """``requires`` and ``extras`` as the lines of METADATA's Requires-Dist."""
-        return [*self.requires, *(behind(extra, one) for extra, wanted in self.extras.items() for one in wanted)]
+        return [
+            *self.requires,
+            *(restrict_to_extra(extra, one) for extra, wanted in self.extras.items() for one in wanted),
+        ]
 
 
 class Excluded(Record):
-    """What the declaration leaves out of a cell (``what``: a target, or ``cell`` for all of it), with its reason."""
+    """An excluded target of a cell, or a whole cell. ``what``: the target, or ``cell``."""
 
     id: str
     what: str
@@ -52,16 +55,16 @@ class Excluded(Record):
 
 
 class Untested(Record):
-    """A family (a provider's target, or ``all``) on one CPU architecture that no GPU runner proves."""
+    """A family (or target, or ``all``) without a GPU runner on one CPU architecture."""
 
     family: str
     arch: str
     cells: list[str]
-    covers: list[Capability]  # what these cells promise, and nobody executes
+    covers: list[Capability]  # the untested coverage of these cells
 
 
 class PlannedPackage(Record):
-    """A package of the set, in the order of publishing."""
+    """A planned package. ``cells``: the number of its cells."""
 
     name: str
     version: str
@@ -70,14 +73,14 @@ class PlannedPackage(Record):
 
 
 class Plan(Record):
-    """What one channel builds."""
+    """The plan of one channel."""
 
     packages: list[PlannedPackage]
     channel: str
     repository: str | None = None
     tag: str | None = None
     completeness: str = "complete"
-    size_limit: int = SIZE_LIMIT  # bytes; a wheel must be smaller
+    size_limit: int = SIZE_LIMIT  # bytes; wheels must be smaller
     cells: list[Cell]
     excluded: list[Excluded]
     not_proven: list[Untested] = []
@@ -85,7 +88,7 @@ class Plan(Record):
 
 
 class CellChange(Record):
-    """One cell that both plans have, with what was added and removed, and other fields that differ (old, new)."""
+    """A changed cell: added and removed targets and coverage, and other changed fields as (old, new)."""
 
     id: str
     targets_added: list[Target] = []
@@ -96,15 +99,15 @@ class CellChange(Record):
 
 
 class PlanDiff(Record):
-    """What differs between the plans of one channel at an earlier revision and now."""
+    """The difference between the plans of a channel at an earlier revision and now."""
 
     revision: str
     channel: str
-    version: tuple[str | None, str]  # then (null where there was no such channel), now
+    version: tuple[str | None, str]  # (old, new); old is null if the channel was not declared
     added: list[Cell]
     removed: list[Cell]
     changed: list[CellChange]
-    excluded: list[Excluded] = []  # what is left out now, and was not
-    included: list[Excluded] = []  # what was left out, and is not any more
-    same: int  # cells that differ in nothing but the version
+    excluded: list[Excluded] = []  # new exclusions
+    included: list[Excluded] = []  # removed exclusions
+    same: int  # number of cells that differ in their version only
     estimates: list[SizeEstimate] = []  # sizes after the change, if releases or wheels are given to estimate from

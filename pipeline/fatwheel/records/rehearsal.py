@@ -1,4 +1,4 @@
-"""What a rehearsal of the whole line saw, cell by cell."""
+"""The result of `fatwheel rehearse`, by cell."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ LIVE: frozenset[str] = frozenset({"uploaded", "identical", "adopted", "replaced"
 
 
 class AssetRecord(Record):
-    """One wanted asset. Sizes in bytes; ``reason`` says why it is not live, or is empty.
+    """An expected asset. Sizes in bytes; ``reason``: why it was not uploaded, else empty.
 
-    ``elsewhere`` is the other store that holds one which is too large for this one.
+    ``elsewhere``: the fallback store of an asset that is too large.
     """
 
     name: str
@@ -30,17 +30,17 @@ class AssetRecord(Record):
 
     @property
     def live(self) -> bool:
-        """Whether the store holds it now."""
+        """Whether it is in the release."""
         return self.outcome in LIVE
 
     @property
     def settled(self) -> bool:
-        """Whether it is where it should be: here, or where the declaration sends what is too large."""
+        """Whether it is in the release or in the fallback store."""
         return self.live or self.elsewhere is not None
 
 
 class ReleaseRecord(Record):
-    """The whole release as it stands at the end."""
+    """The outcome of a release."""
 
     tag: str
     store: str
@@ -48,11 +48,11 @@ class ReleaseRecord(Record):
     commit: str | None = None
     assets: list[AssetRecord]
     notes: list[str] = []
-    refused: str | None = None  # why the release must not change; nothing was sent
+    refused: str | None = None  # why nothing was uploaded
 
 
 class HashedFile(Record):
-    """A file's digest, true as long as its size (bytes) and modification time (nanoseconds) stay."""
+    """The digest of a file, valid while its size (bytes) and modification time (nanoseconds) are unchanged."""
 
     path: str
     size: int
@@ -61,7 +61,7 @@ class HashedFile(Record):
 
 
 class ReleaseJournal(Record):
-    """Written as a release goes on: what was asked for, what was hashed, and what is settled so far."""
+    """The release journal, written during a release: the request, digests of files, and outcomes so far."""
 
     store: str
     tag: str
@@ -72,7 +72,7 @@ class ReleaseJournal(Record):
     draft: bool = False
     metadata: bool = True
     replace: list[str] = []
-    run: str | None = None  # a workflow run that the wheels come from
+    run: str | None = None  # workflow run with the wheels
     release_id: str | None = None
     hashed: list[HashedFile] = []
     assets: list[AssetRecord] = []

@@ -1,4 +1,4 @@
-"""What a shim requires of its providers, as requirements with markers and extras."""
+"""Compose the requirements of a shim on its provider wheels, with markers and extras."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Machine = tuple[str, str]
-"""What pip can tell apart: the CPU architecture and the Python (``3.12``), each empty where any will do."""
+"""The CPU architecture and Python version (``3.12``) that markers can distinguish; empty for any."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """One wheel that a shim may require. ``version`` is with the local label; ``extra`` is its target: ``sm90a``."""
+    """A provider wheel. ``version`` includes the local label; ``extra`` is its target: ``sm90a``."""
 
     extra: str
     distribution: str
@@ -20,7 +20,7 @@ class Provider:
 
 
 def requirements(providers: Sequence[Provider]) -> dict[str, str]:
-    """For each extra what it requires, exactly; with a marker where not every CPU and Python has it."""
+    """The exact requirement of each extra, with a marker if not all CPU architectures and Pythons have it."""
     by_extra: dict[str, list[Provider]] = {}
     for one in providers:
         by_extra.setdefault(one.extra, []).append(one)
@@ -32,29 +32,29 @@ def requirements(providers: Sequence[Provider]) -> dict[str, str]:
     return found
 
 
-def behind(extra: str, requirement: str) -> str:
-    """A requirement that counts only where an extra is asked for."""
+def restrict_to_extra(extra: str, requirement: str) -> str:
+    """Restrict a requirement to an extra."""
     what, _, marker = requirement.partition(" ; ")
     return f"{what} ; {marker} and extra == '{extra}'" if marker else f"{what} ; extra == '{extra}'"
 
 
 def _marker(held: list[Machine], every: list[Machine]) -> str:
-    """The machines among ``every`` that are ``held``, as a marker; empty for all."""
-    if _serve(held, every):
+    """The marker that selects the ``held`` machines among ``every``; empty for all."""
+    if _match(held, every):
         return ""
     clauses: list[str] = []
     for arch in dict.fromkeys(arch for arch, _ in held):
         here = [machine for machine in held if machine[0] == arch]
-        whole = arch and _serve(here, [machine for machine in every if machine[0] == arch])
+        whole = arch and _match(here, [machine for machine in every if machine[0] == arch])
         clauses += map(_clause, [(arch, "")] if whole else here)
     return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
 
 
-def _serve(held: list[Machine], wanted: list[Machine]) -> bool:
-    """Whether each wanted machine is among the held ones, or fits one of which a part is any."""
+def _match(held: list[Machine], wanted: list[Machine]) -> bool:
+    """Whether each wanted machine matches one of the held ones."""
     return all(any(arch in ("", a) and python in ("", p) for arch, python in held) for a, p in wanted)
 
 
 def _clause(machine: Machine) -> str:
-    told = zip(("platform_machine", "python_version"), machine, strict=True)
-    return " and ".join(f"{name} == '{value}'" for name, value in told if value)
+    pairs = zip(("platform_machine", "python_version"), machine, strict=True)
+    return " and ".join(f"{name} == '{value}'" for name, value in pairs if value)

@@ -1,4 +1,4 @@
-"""What a smoke test saw: ``X.whl.smoke.json`` beside ``X.whl``."""
+"""The smoke record of a wheel: ``X.whl.smoke.json`` next to ``X.whl``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 
 class Check(Record):
-    """One test: whether it held, and what it said."""
+    """The outcome of one test, with details."""
 
     outcome: Outcome
     detail: str = ""
 
 
 class Device(Record):
-    """A GPU that the test ran on."""
+    """The GPU that a test ran on."""
 
     name: str
     capability: Capability
@@ -39,7 +39,7 @@ class SmokeRecord(Record):
     wheel: str
     sha256: Digest
     import_: Check = Field(alias="import")
-    gpu: Check | None = None  # null: not asked for
+    gpu: Check | None = None  # null: not requested
     device: Device | None = None
     executed: list[Capability] = []
     not_executed: list[Capability] = []
@@ -57,5 +57,5 @@ class SmokeRecord(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing that was run failed."""
+        """Whether no test failed."""
         return self.import_.outcome != "failed" and (self.gpu is None or self.gpu.outcome != "failed")

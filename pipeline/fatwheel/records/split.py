@@ -19,7 +19,7 @@ class SplitPart(Record):
 
 
 class SplitRecord(Record):
-    """The fat wheel, its size in bytes, and its parts."""
+    """The fat wheel, its size in bytes, and the wheels split from it."""
 
     wheel: str
     bytes: int

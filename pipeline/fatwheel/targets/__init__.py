@@ -1,7 +1,7 @@
-"""GPU targets: how they are spelt, what compiles them, and which devices run them.
+"""GPU targets: formats, the toolkits that compile them, and the devices that run them.
 
-A *capability* is a device's compute capability (9.0). A *target* is what code was compiled for (9.0a):
-machine code (SASS), PTX, or both. Everything that asks "does it fit?" asks `runs` or `covers`.
+A *capability* is the compute capability of a device (9.0). A *target* is what device code is compiled for (9.0a):
+machine code (SASS), PTX, or both. `runs` and `covers` answer which devices run it.
 """
 
 from fatwheel.targets.compatibility import covers, family_members, jits, loads, nearest, runs

@@ -1,4 +1,4 @@
-"""What runs where: the rules by which devices load machine code and drivers compile PTX."""
+"""Which devices run which code: the rules by which devices load machine code and drivers compile PTX."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ _RENAMED: dict[Capability, Capability] = {
 
 
 def nearest(target: Target, release: str) -> Target | None:
-    """The target of this toolkit that would do in the place of one that it cannot compile, if there is one.
+    """The closest target that a toolkit compiles instead of one that it does not; None without one.
 
-    The same chip under its other name first, then the same capability with another suffix, then the highest target
-    whose machine code the device runs as well.
+    First the same chip under its other name, then the same capability with another suffix, then the highest target
+    whose machine code the device runs.
     """
     table = toolkit(release).targets
     every: tuple[Suffix, ...] = ("a", "f", "")
     suffixes = [target.suffix, *(s for s in every if s != target.suffix)]
-    named = [target.capability]
+    names = [target.capability]
     if target.capability in _RENAMED:
-        named.insert(0, _RENAMED[target.capability])
-    wishes = [Target(c.major, c.minor, s) for c in named for s in suffixes]
-    wishes += [t for t in sorted(table, reverse=True) if loads(t, target.capability, release)]
-    return next((Target(w.major, w.minor, w.suffix, target.kind) for w in wishes if w in table), None)
+        names.insert(0, _RENAMED[target.capability])
+    candidates = [Target(c.major, c.minor, s) for c in names for s in suffixes]
+    candidates += [t for t in sorted(table, reverse=True) if loads(t, target.capability, release)]
+    return next((Target(w.major, w.minor, w.suffix, target.kind) for w in candidates if w in table), None)
 
 
 def family_members(target: Target, release: str) -> frozenset[Capability]:
-    """Capabilities that run an ``f`` target compiled by this toolkit.
+    """The capabilities that run an ``f`` target compiled by this toolkit.
 
-    Same major, minor not lower, on the same side of Tegra, and known to the toolkit: 100f gained 10.7 with CUDA 13.4.
+    They have the same major, the same or a higher minor, are both Tegra or both not, and are known to the toolkit:
+    10.0f gained 10.7 with CUDA 13.4.
     """
     return frozenset(
         t.capability
@@ -46,10 +47,10 @@ def family_members(target: Target, release: str) -> frozenset[Capability]:
 
 
 def loads(target: Target, capability: Capability, release: str) -> bool:
-    """Whether machine code for ``target``, compiled by toolkit ``release``, loads on a device.
+    """Whether a device loads machine code for ``target``, compiled by toolkit ``release``.
 
-    It never crosses majors. A plain target serves its own minor and higher ones, ``f`` its family, ``a`` one
-    capability. Tegra devices take code for exactly themselves, and nobody else takes theirs.
+    Never across majors. Code for a plain target loads on the same and higher minors, for ``f`` on its family, for
+    ``a`` on one capability. Tegra devices load only code for exactly their capability, and no other device loads it.
     """
     if target.major != capability.major or not target.has_sass:
         return False
@@ -61,10 +62,10 @@ def loads(target: Target, capability: Capability, release: str) -> bool:
 
 
 def jits(target: Target, capability: Capability, release: str) -> bool:
-    """Whether a driver compiles the PTX of ``target`` for a device.
+    """Whether the driver compiles the PTX of ``target`` for a device.
 
-    PTX of a plain target goes to every later device, across majors; that of ``a`` and ``f`` no further than its
-    machine code.
+    PTX of a plain target runs on every later device, across majors. PTX of ``a`` and ``f`` runs only where their
+    machine code does.
     """
     if not target.has_ptx:
         return False
@@ -74,16 +75,18 @@ def jits(target: Target, capability: Capability, release: str) -> bool:
 
 
 def runs(target: Target, capability: Capability, release: str) -> bool:
-    """Whether a device runs code for ``target``, compiled by toolkit ``release``, as machine code or from its PTX."""
+    """Whether a device runs code for ``target``, compiled by toolkit ``release``, from machine code or from PTX."""
     return loads(target, capability, release) or jits(target, capability, release)
 
 
 def covers(targets: Iterable[Target], majors: Iterable[int] | None, release: str) -> tuple[Capability, ...]:
-    """The known capabilities that load these targets' machine code and whose major is in ``majors`` (any, if None).
+    """The known capabilities that load machine code of these targets, with a major in ``majors`` (any if None).
 
-    PTX promises nothing here: it needs a driver at least as new as the toolkit, and time at the first start.
+    PTX does not count as coverage: it requires a driver as new as the toolkit, and is compiled at the first start.
     """
-    wanted, held = list(targets), None if majors is None else set(majors)
+    compiled, allowed = list(targets), None if majors is None else set(majors)
     return tuple(
-        c for c in KNOWN_CAPABILITIES if (held is None or c.major in held) and any(loads(t, c, release) for t in wanted)
+        c
+        for c in KNOWN_CAPABILITIES
+        if (allowed is None or c.major in allowed) and any(loads(t, c, release) for t in compiled)
     )

@@ -1,4 +1,4 @@
-"""Reading targets in every spelling that compilers and projects use."""
+"""Parse targets in all formats that compilers and projects use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GENCODE = re.compile(
     re.VERBOSE,
 )
 
-# Names of architectures, as PyTorch takes them, and the targets that they may mean.
+# Architecture names that PyTorch accepts, and the targets they can mean.
 _NAMES: dict[str, str] = {
     "maxwell": "5.0 or 5.2",
     "pascal": "6.0 or 6.1",
@@ -37,14 +37,14 @@ _OPEN = {"native", "all", "all-major", "off", "common", "arch-all", "arch-native
 
 
 def parse_target(text: str) -> Target:
-    """Read one target in any spelling: ``9.0a``, ``90a``, ``sm_90a``, ``sm90a``, ``compute_90``, ``9.0+PTX`` ...
+    """Parse a target in any format: ``9.0a``, ``90a``, ``sm_90a``, ``sm90a``, ``compute_90``, ``9.0+PTX`` ...
 
-    Undotted, the last digit is the minor (``121`` is 12.1). Without a prefix or tail it is machine code. Raises
-    `UsageError`.
+    Without a dot, the last digit is the minor (``121`` is 12.1). Without a prefix or tail, it is machine code.
+    Raises `UsageError`.
     """
     match = _SPELLING.fullmatch(text)
     if not match:
-        raise UsageError(f"'{text}' is not a GPU target", help=_hint(text))
+        raise UsageError(f"invalid GPU target '{text}'", help=_hint(text))
     digits = match["undotted"]
     major, minor = (int(digits[:-1]), int(digits[-1])) if digits else (int(match["major"]), int(match["minor"]))
     suffix: Suffix = "a" if match["suffix"] == "a" else "f" if match["suffix"] == "f" else ""
@@ -55,11 +55,11 @@ def parse_target(text: str) -> Target:
         kind = "virtual"
     if match["prefix"] == "compute_" and match["tail"] in ("-real", "+PTX"):
         raise UsageError(
-            f"'{text}' says PTX (compute_) and machine code at once",
+            f"'{text}' mixes PTX (compute_) and machine code",
             help=f"write sm_{text.removeprefix('compute_').removesuffix('-real')}",
         )
     if match["prefix"] in ("sm_", "sm") and match["tail"] == "-virtual":
-        raise UsageError(f"'{text}' says machine code (sm_) and PTX at once", help="write compute_ for PTX")
+        raise UsageError(f"'{text}' mixes machine code (sm_) and PTX", help="use the prefix compute_ for PTX")
     return Target(major, minor, suffix, kind)
 
 
@@ -69,32 +69,32 @@ def _hint(text: str) -> str:
     if near != text and _SPELLING.fullmatch(near):
         return f"write '{near}'"
     if lowered in _OPEN:
-        return "name the targets: what this stands for differs between machines and toolkits"
+        return "list the targets; the meaning of this name depends on the machine and toolkit"
     name = re.split(r"[+-]", lowered)[0]
     if name in _NAMES:
-        return f"write the target itself: {_NAMES[name]}"
-    return "write it like 9.0a, 90a, sm_90a, 12.0f or 9.0+PTX"
+        return f"write {_NAMES[name]}"
+    return "e.g. 9.0a, 90a, sm_90a, 12.0f or 9.0+PTX"
 
 
 def split_targets(text: str) -> list[str]:
-    """The items of a list separated by spaces, commas or semicolons, unread.
+    """Split a list separated by spaces, commas or semicolons.
 
-    Raises `UsageError` for an empty list and for an empty place in one (``9.0,,10.0``).
+    Raises `UsageError` for an empty list and for an empty item (``9.0,,10.0``).
     """
     parts = re.split(r"\s*[,;]\s*|\s+", text.strip())
     if "" in parts:
         raise UsageError(
-            f"'{text}' has an empty place where a target should be" if text.strip() else "the list of targets is empty",
-            help="separate targets by one space, comma or semicolon",
+            f"'{text}' has an empty item" if text.strip() else "the list of targets is empty",
+            help="separate targets with a space, comma or semicolon",
         )
     return parts
 
 
 def parse_targets(text: str, spelling: str = "dotted") -> tuple[Target, ...]:
-    """Read a list separated by spaces, commas or semicolons; ascending, without repeats.
+    """Parse a list separated by spaces, commas or semicolons into ascending, unique targets.
 
-    ``spelling`` matters where a consumer gives a form a meaning of its own: to ``cmake`` a bare ``90`` is machine code
-    and PTX, and ``nvcc`` writes flags. Raises `UsageError` for an empty list and for an empty place in one.
+    ``spelling``: the format of a consumer. To ``cmake`` a bare ``90`` is machine code and PTX; ``nvcc`` is a list of
+    flags. Raises `UsageError` for an empty list and for an invalid item.
     """
     if spelling == "nvcc":
         return _flags(text)
@@ -114,7 +114,7 @@ def _flags(text: str) -> tuple[Target, ...]:
     for match in _GENCODE.finditer(text):
         found |= set(_one_flag(match["arch"], (match["list"] or match["code"]).split(",")))
     if not found or _GENCODE.sub("", text).strip():
-        raise UsageError(f"'{text}' is not a list of -gencode flags", help="write arch=compute_90a,code=sm_90a")
+        raise UsageError(f"invalid -gencode flags '{text}'", help="e.g. -gencode arch=compute_90a,code=sm_90a")
     return tuple(sorted(found))
 
 
@@ -123,7 +123,7 @@ def _one_flag(arch: str, codes: list[str]) -> Iterable[Target]:
     kinds = {"virtual" if code.startswith("compute_") else "real" for code in codes}
     if {parse_target(code).code for code in codes} != {plain}:
         raise UsageError(
-            f"compute_{arch} is compiled to {', '.join(codes)}: one target must be named throughout",
+            f"-gencode flag compiles compute_{arch} to {', '.join(codes)}; both must name the same target",
             help=f"write arch=compute_{arch},code=sm_{arch}",
         )
     kind: Kind = "both" if len(kinds) == 2 else "virtual" if "virtual" in kinds else "real"

@@ -1,4 +1,4 @@
-"""Writing targets as one consumer wants them; what it cannot say is an error."""
+"""Format targets for compilers and projects. Targets that a format cannot express are errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _gencode(target: Target) -> str:
 def _flashinfer(target: Target) -> str:
     if target.kind != "real":
         raise UsageError(
-            f"FLASHINFER_CUDA_ARCH_LIST cannot express PTX ({target})", help=f"declare {target.code}, machine code"
+            f"FLASHINFER_CUDA_ARCH_LIST cannot express PTX ({target})", help=f"declare {target.code} without PTX"
         )
     if not target.suffix and target.major >= 9:
-        # FlashInfer 0.6 adds a suffix by itself: f to 12.0, a to everything else from 9.0 on.
+        # FlashInfer 0.6 adds a suffix to targets from 9.0 on: f to 12.0, a to all others.
         read = f"{target}f" if target.capability == (12, 0) else f"{target}a"
-        raise UsageError(f"FlashInfer reads a bare {target} as {read}", help=f"declare what is meant, as {read}")
+        raise UsageError(f"FlashInfer reads {target} without a suffix as {read}", help=f"write the suffix, e.g. {read}")
     return str(target)
 
 
@@ -38,7 +38,7 @@ def _torch(target: Target) -> str:
     if target.kind == "virtual":
         raise UsageError(f"TORCH_CUDA_ARCH_LIST cannot express PTX alone ({target})", help=f"declare {target.code}+PTX")
     if target.capability in {(8, 8), (10, 1)}:  # not in the tables of PyTorch 2.9 and later
-        raise UsageError(f"PyTorch does not know {target}", help="leave it out of this package's targets")
+        raise UsageError(f"PyTorch does not support {target}", help="remove it")
     return str(target)
 
 
@@ -48,11 +48,11 @@ def _cmake(target: Target) -> str:
 
 def _provider(target: Target) -> str:
     if target.kind != "real":
-        raise UsageError(f"a provider holds machine code only, not PTX ({target})", help=f"declare {target.code}")
+        raise UsageError(f"provider wheels cannot contain PTX ({target})", help=f"declare {target.code}")
     return f"sm{target.undotted}"
 
 
-# Spelling -> (separator, how one target is written).
+# Name of the format -> (separator, function that formats one target).
 _SPELLINGS: dict[str, tuple[str, Callable[[Target], str]]] = {
     "dotted": (" ", str),
     "flashinfer": (" ", _flashinfer),
@@ -65,13 +65,13 @@ SPELLINGS: tuple[str, ...] = tuple(_SPELLINGS)
 
 
 def dotted(values: Iterable[Target | Capability]) -> str:
-    """Targets or capabilities as people and records write them, in the given order: ``8.0 9.0a 12.0+PTX``."""
+    """Targets or capabilities as text, in the given order: ``8.0 9.0a 12.0+PTX``."""
     return " ".join(map(str, values))
 
 
 def render(targets: Iterable[Target], spelling: str) -> str:
-    """Targets, ascending, as one consumer (of `SPELLINGS`) wants them. Raises `UsageError` where it cannot say one."""
+    """Format targets, ascending, in one of `SPELLINGS`. Raises `UsageError` for a target that it cannot express."""
     if spelling not in _SPELLINGS:
-        raise UsageError(f"there is no spelling '{spelling}'", help=f"there are: {', '.join(SPELLINGS)}")
+        raise UsageError(f"unknown target format '{spelling}'", help=f"formats: {', '.join(SPELLINGS)}")
     separator, write = _SPELLINGS[spelling]
     return separator.join(write(t) for t in sorted(set(targets)))

@@ -1,4 +1,4 @@
-"""The one toolkit table: which targets the ptxas of each CUDA release accepts."""
+"""The table of CUDA toolkits: the targets that the ptxas of each release accepts, and other facts about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fatwheel.errors import UsageError
 from fatwheel.targets.parsing import parse_targets
 from fatwheel.targets.target import Target
 
-# Release -> {"ptxas": its version, "targets": undotted, ascending}. `fatwheel toolkits --ptxas PATH` makes a row.
+# Release -> {"ptxas": version, "targets": undotted, ascending}. `fatwheel toolkits --ptxas PATH` creates a row.
 DATA = Path(__file__).resolve().parent.parent / "data" / "toolkits.json"
 _NOTE = "//"
 _COMPRESS_MODE_SINCE = (12, 8)  # measured: the first nvcc with --compress-mode
@@ -24,7 +24,7 @@ COMPRESSED_CODE_DRIVER = "550.54.14"
 
 @dataclass(frozen=True)
 class Toolkit:
-    """One CUDA toolkit release (``13.0``) and the real targets that its ptxas accepts."""
+    """A CUDA toolkit release (``13.0``) and the targets that its ptxas accepts."""
 
     release: str
     ptxas: str
@@ -43,17 +43,17 @@ class Toolkit:
 
     @property
     def undotted(self) -> str:
-        """Its targets as the table holds them: ``75 80 ... 121f``, ascending."""
+        """The targets as in the table: ``75 80 ... 121f``, ascending."""
         return " ".join(t.undotted for t in sorted(self.targets))
 
     def compiles(self, target: Target) -> bool:
-        """Whether this toolkit knows the target, as machine code or as PTX."""
+        """Whether this toolkit compiles the target, to machine code or to PTX."""
         return target.code in self.targets
 
 
 @cache
 def toolkits() -> dict[str, Toolkit]:
-    """All rows of the table, by release."""
+    """All toolkits by release, ascending."""
     table = json.loads(DATA.read_text(encoding="utf-8"))
     return {
         release: Toolkit(release, row["ptxas"], frozenset(parse_targets(row["targets"])))
@@ -63,27 +63,29 @@ def toolkits() -> dict[str, Toolkit]:
 
 
 def toolkit(release: str) -> Toolkit:
-    """The row of one release. Raises `UsageError` naming those that are known."""
+    """The toolkit of a release. Raises `UsageError` for an unknown one."""
     try:
         return toolkits()[release]
     except KeyError:
         known = ", ".join(toolkits())
-        raise UsageError(f"CUDA toolkit '{release}' is not in the table", help=f"known: {known}") from None
+        raise UsageError(f"unknown CUDA toolkit '{release}'", help=f"known: {known}") from None
 
 
 def read_ptxas(help_text: str, version_text: str) -> Toolkit:
-    """A row from what ``ptxas --help`` and ``ptxas --version`` print. Raises `UsageError` if they are not ptxas's."""
+    """Make a toolkit from the output of ``ptxas --help`` and ``ptxas --version``. Raises `UsageError`."""
     release = re.search(r"release ([0-9]+\.[0-9]+), V([0-9.]+)", version_text)
     section = re.search(r"^--gpu-name\b.*?(?=^--|\Z)", help_text, re.MULTILINE | re.DOTALL)
     names = re.findall(r"'sm_([0-9]+[af]?)'", section[0].split("Default value")[0]) if section else []
     if not release or not names:
         what = "release" if not release else "values of --gpu-name"
-        raise UsageError(f"this ptxas prints no {what} that fatwheel can read", help="give --ptxas a CUDA ptxas")
+        raise UsageError(
+            f"cannot find the {what} in the output of ptxas", help="pass the path of a CUDA ptxas to --ptxas"
+        )
     return Toolkit(release[1], release[2], frozenset(parse_targets(" ".join(names))))
 
 
 def table_with(row: Toolkit, table: str) -> str:
-    """The text of the table with one row put in or replaced; rows ascending by release, each on one line."""
+    """The text of the table with one row added or replaced; ascending by release, one row per line."""
     rows = json.loads(table)
     note = rows.pop(_NOTE, None)
     rows[row.release] = {"ptxas": row.ptxas, "targets": row.undotted}

@@ -1,4 +1,4 @@
-"""Capabilities of devices, and targets of code."""
+"""Compute capabilities of devices, and targets of device code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KIND_ORDER: dict[str, int] = {"real": 0, "both": 1, "virtual": 2}
 
 
 class Capability(NamedTuple):
-    """A device's compute capability."""
+    """The compute capability of a device."""
 
     major: int
     minor: int
@@ -31,10 +31,10 @@ class Capability(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Capability:
-        """Read ``9.0``. Raises `UsageError` for anything else, a suffix included."""
+        """Parse ``9.0``. Raises `UsageError` for anything else, including a suffix."""
         match = re.fullmatch(r"([1-9][0-9]?)\.([0-9])", text)
         if not match:
-            raise UsageError(f"'{text}' is not a compute capability", help="write it like 9.0 or 12.1")
+            raise UsageError(f"invalid compute capability '{text}'", help="e.g. 9.0 or 12.1")
         return cls(int(match[1]), int(match[2]))
 
     @classmethod
@@ -50,20 +50,20 @@ def _capabilities(text: str) -> tuple[Capability, ...]:
     return tuple(map(Capability.parse, text.split()))
 
 
-# Devices with a product that somebody can own. 8.8 is left out: CUDA 13.0 compiles it, but no product is known.
+# Capabilities of available products. 8.8 is missing: CUDA 13.0 compiles it, but no product with it is known.
 KNOWN_CAPABILITIES: tuple[Capability, ...] = _capabilities(
     "5.0 5.2 5.3 6.0 6.1 6.2 7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 10.7 11.0 12.0 12.1"
 )
 
-# Integrated (Tegra, Jetson) devices: their machine code and that of desktop devices are not interchangeable.
-# 10.1 is the name that CUDA 12.8 and 12.9 give to 11.0; whether a device that calls itself 11.0 loads such code is not
-# known, so 10.1 stands for no known capability.
+# Integrated devices (Tegra, Jetson), whose machine code is not interchangeable with that of other devices.
+# 10.1 is the name of 11.0 in CUDA 12.8 and 12.9. It is unknown whether devices that report 11.0 load such code, so
+# 10.1 is not a known capability.
 TEGRA: frozenset[Capability] = frozenset(_capabilities("5.3 6.2 7.2 8.7 10.1 11.0"))
 
 
 @dataclass(frozen=True)
 class Target:
-    """What code is compiled for. ``kind`` says whether machine code, PTX or both are kept."""
+    """What device code is compiled for. ``kind``: machine code (real), PTX (virtual) or both."""
 
     major: int
     minor: int
@@ -83,7 +83,7 @@ class Target:
 
     @property
     def capability(self) -> Capability:
-        """The capability it is named after."""
+        """The capability in its name."""
         return Capability(self.major, self.minor)
 
     @property
@@ -98,17 +98,17 @@ class Target:
 
     @property
     def has_sass(self) -> bool:
-        """Whether machine code is kept."""
+        """Whether it includes machine code."""
         return self.kind != "virtual"
 
     @property
     def has_ptx(self) -> bool:
-        """Whether PTX is kept."""
+        """Whether it includes PTX."""
         return self.kind != "real"
 
     @property
     def code(self) -> Target:
-        """The same without regard to what is kept: what a toolkit either knows or does not."""
+        """The same target for machine code only, as toolkits list it."""
         return Target(self.major, self.minor, self.suffix)
 
     @classmethod

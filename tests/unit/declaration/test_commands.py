@@ -151,12 +151,12 @@ def test_init_never_overwrites(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--targets", "9.0 x"], "'x' is not a GPU target"),
-        (["--cuda", "13.9"], "CUDA toolkit '13.9' is not in the table"),
-        (["--cuda", "12.6", "--targets", "12.0"], "CUDA 12.6 does not compile 12.0"),
+        (["--targets", "9.0 x"], "invalid GPU target 'x'"),
+        (["--cuda", "13.9"], "unknown CUDA toolkit '13.9'"),
+        (["--cuda", "12.6", "--targets", "12.0"], "CUDA 12.6 cannot compile 12.0"),
         (["--name", "my lib"], "invalid distribution name"),
-        (["--targets", "9.0 99.9"], "CUDA 13.0 does not compile 99.9"),
-        (["--spelling", "flashinfer", "--targets", "9.0"], "FlashInfer reads a bare 9.0 as 9.0a"),
+        (["--targets", "9.0 99.9"], "CUDA 13.0 cannot compile 99.9"),
+        (["--spelling", "flashinfer", "--targets", "9.0"], "FlashInfer reads 9.0 without a suffix as 9.0a"),
     ],
 )
 def test_init_writes_nothing_that_would_not_hold(arguments, said, tmp_path, capsys):

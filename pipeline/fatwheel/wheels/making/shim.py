@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.records.embedded import EmbeddedMetadata
-from fatwheel.records.shim_requirements import Provider, behind, requirements
+from fatwheel.records.shim_requirements import Provider, requirements, restrict_to_extra
 from fatwheel.wheels.formats.metadata import Fields, read_headers
 from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 from fatwheel.wheels.making.pack import pack
@@ -55,7 +55,10 @@ def write_shim(
         )  # fmt: skip
     metadata = _find_common_fields([one.metadata for one in seen]) | {
         "Summary": summary,
-        "Requires-Dist": [*(extras.values() if plain == "all" else ()), *(behind(e, r) for e, r in extras.items())],
+        "Requires-Dist": [
+            *(extras.values() if plain == "all" else ()),
+            *(restrict_to_extra(e, r) for e, r in extras.items()),
+        ],
         "Provides-Extra": list(extras),
     }
     fields: Fields = {field: value for field, value in metadata.items() if value}
