@@ -169,7 +169,7 @@ def test_what_only_looks_like_a_record_is_refused(tmp_path):
     del record["store"]
     (tmp_path / "record.json").write_text(json.dumps(record))
     for name in ("plan.json", "record.json"):
-        with pytest.raises(UsageError, match="not a ReleaseRecord: store"):
+        with pytest.raises(UsageError, match="invalid ReleaseRecord: store"):
             keep_missing(declaration, plan, tmp_path / name)
 
 
@@ -188,7 +188,7 @@ def test_a_record_of_another_tag_or_of_nothing_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"the record has tag v0\.9, but the plan has v1\.0"):
         keep_missing(declaration, plan, tmp_path / "record.json")
     (tmp_path / "record.json").write_text("{}")
-    with pytest.raises(UsageError, match="not a ReleaseRecord"):
+    with pytest.raises(UsageError, match="invalid ReleaseRecord"):
         keep_missing(declaration, plan, tmp_path / "record.json")
 
 

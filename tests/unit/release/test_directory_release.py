@@ -329,7 +329,7 @@ def test_odd_things_in_the_list_are_told_all_at_once(store: DirectoryStore, tmp_
     with pytest.raises(UsageError) as told:
         run(store, *odd, wheel)
     for words in ("loop: ", "dangling: no such file", "empty: no wheel in this folder", "pipe: not a regular file",
-                  "missing.whl: no such file", "not a BuildRecord"):  # fmt: skip
+                  "missing.whl: no such file", "invalid BuildRecord"):  # fmt: skip
         assert words in str(told.value)
     assert not store.root.exists()
 

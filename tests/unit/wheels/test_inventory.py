@@ -106,9 +106,9 @@ def test_printed_json_can_be_read(tmp_path):
     path.write_text(found.to_json().replace('"wheel":', '"of a later version": 1,\n  "wheel":', 1), encoding="utf-8")
     assert Inventory.read(path) == found
     path.write_text("{}")
-    with pytest.raises(UsageError, match="not a Inventory: wheel"):
+    with pytest.raises(UsageError, match="invalid Inventory: wheel"):
         Inventory.read(path)
-    with pytest.raises(UsageError, match="no such record"):
+    with pytest.raises(UsageError, match="file not found"):
         Inventory.read(tmp_path / "nowhere")
 
 
