@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from fatwheel import __version__
-from fatwheel.console.options import quiet_option, verbose_option
+from fatwheel.console.options import verbosity_options
 from fatwheel.console.output import Output, allow_color, echo_error, echo_json
 from fatwheel.console.summaries import GROUPS, LESS_USED, SUMMARIES
 from fatwheel.errors import Interrupted, PipelineError
@@ -68,9 +68,8 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog=_EXIT_CODES,
+    params=verbosity_options(),
 )
-@quiet_option
-@verbose_option
 @click.version_option(__version__, "-V", "--version", prog_name="fatwheel")
 def fatwheel() -> None:
     """Build, verify and release CUDA wheels from one matrix.yaml."""

@@ -23,7 +23,7 @@ from fatwheel.records.verification import Verification
 @optional_matrix_option
 @json_option
 def command(wheel: tuple[Path, ...], cell: str | None, matrix: Path | None, as_json: bool) -> None:
-    """Each wheel is compared with its own cell of matrix.yaml, if it has one there.
+    """A wheel is compared with the cell of matrix.yaml that it was built for, if there is one.
 
     Exits with code 5 if a wheel has an error; warnings do not count. --json prints an array.
     """
@@ -48,7 +48,11 @@ def command(wheel: tuple[Path, ...], cell: str | None, matrix: Path | None, as_j
             _print(found[-1])
     if as_json and found:
         echo_json(found)
-    failed += [VerificationError(count_of(len(one.errors), "error"), where=one.wheel) for one in found if one.errors]
+    invalid = [one.wheel for one in found if one.errors]
+    if len(invalid) == 1:
+        failed.append(VerificationError("verification failed", where=invalid[0]))
+    elif invalid:
+        failed.append(VerificationError(f"{len(invalid)} of {len(wheel)} wheels failed verification"))
     raise_all(failed)
 
 

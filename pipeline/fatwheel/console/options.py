@@ -29,7 +29,8 @@ def named_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     def decorate(function: Callable[..., Any]) -> click.Command:
         details = inspect.getdoc(function)
         help = f"{SUMMARIES[name]}\n\n{details}" if details else SUMMARIES[name]
-        made: click.Command = click.command(name, help=help)(verbose_option(quiet_option(function)))
+        made: click.Command = click.command(name, help=help)(function)
+        made.params += verbosity_options()
         return made
 
     return decorate
@@ -50,14 +51,20 @@ def _set_verbose(ctx: click.Context, parameter: click.Parameter, value: bool) ->
         ctx.ensure_object(Output).verbose = True
 
 
-quiet_option: Decorator = click.option(
-    "--quiet", "-q", is_flag=True, is_eager=True, expose_value=False, callback=_set_quiet,
-    help="Print results and errors only.",
-)  # fmt: skip
-verbose_option: Decorator = click.option(
-    "--verbose", "-v", is_flag=True, is_eager=True, expose_value=False, callback=_set_verbose,
-    help="Also print which files are read.",
-)  # fmt: skip
+def verbosity_options() -> list[click.Parameter]:
+    """Return --quiet and --verbose, which every command has."""
+    return [
+        click.Option(
+            ["--quiet", "-q"], is_flag=True, is_eager=True, expose_value=False, callback=_set_quiet,
+            help="Print results and errors only.",
+        ),
+        click.Option(
+            ["--verbose", "-v"], is_flag=True, is_eager=True, expose_value=False, callback=_set_verbose,
+            help="Also print which files are read.",
+        ),
+    ]  # fmt: skip
+
+
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -102,6 +102,8 @@ def _embedded(wheel: Path) -> EmbeddedMetadata | None:
 def _expected(declaration: Declaration, wheel: Path, cell: Cell, embedded: EmbeddedMetadata | None) -> Expected:
     record = beside(wheel, BUILD)
     build = BuildRecord.read(record) if record.exists() else None
-    expected = expected_of(cell, build=build, stamp_files=declaration.package(cell.package).stamp)
+    placeholder = embedded is not None and embedded.placeholder  # contains none of the package's files
+    stamp_files = () if placeholder else declaration.package(cell.package).stamp
+    expected = expected_of(cell, build=build, stamp_files=stamp_files)
     partial = expected.partial or (build is None and embedded is not None and embedded.slice is not None)
     return dataclasses.replace(expected, partial=partial)

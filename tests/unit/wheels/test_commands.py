@@ -35,7 +35,7 @@ def test_verify_exits_with_5_and_prints_help(tmp_path, capsys):
     told = capsys.readouterr()
     assert "error rpath-absolute  demo_jit/k.so: RPATH contains the absolute path '/opt/x'" in told.out
     assert "  help: " in told.out
-    assert "whl: 1 error" in told.err
+    assert "whl: verification failed" in told.err
 
 
 def test_verify_prints_one_json_document_also_with_errors(tmp_path, capsys):
@@ -73,7 +73,7 @@ def test_several_wheels_are_all_verified_and_all_errors_reported(tmp_path, capsy
     told = capsys.readouterr()
     assert told.out.endswith("whl: OK\n")
     assert "No such file" in told.err
-    assert "whl: 1 error" in told.err
+    assert "whl: verification failed" in told.err
     assert run(["verify", str(sound), str(sound), "--json"]) == 0
     assert [one["wheel"] for one in json.loads(capsys.readouterr().out)] == [sound.name] * 2
 
@@ -154,3 +154,10 @@ def test_inventory_of_an_invalid_wheel_exits_with_5(tmp_path, capsys):
 def test_inventory_reports_a_wheel_without_code(tmp_path, capsys):
     assert run(["inventory", str(demo(tmp_path, {"demo_jit/__init__.py": b""}))]) == 0
     assert "no device code" in capsys.readouterr().out
+
+
+def test_a_placeholder_is_not_expected_to_contain_the_files_of_its_package(tmp_path, capsys):
+    (tmp_path / "matrix.yaml").write_text(MATRIX.replace("    tag:", "    stamp: [demo_jit/_version.py]\n    tag:"))
+    wheel = write_placeholder(tmp_path, f"demo_jit-{VERSION}-{TAGS}.whl", embedded=stamp(), size=9000)
+    assert run(["verify", str(wheel), "--matrix", str(tmp_path / "matrix.yaml"), "-v"]) == 0
+    assert "compared with cell cu130-x86_64-sm12x" in capsys.readouterr().err
