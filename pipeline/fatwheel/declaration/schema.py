@@ -14,12 +14,12 @@ FILE = "matrix.schema.json"
 
 def schema() -> dict[str, Any]:
     """A JSON Schema (draft 2020-12) for editors to complete and validate matrix.yaml."""
-    held = Document.model_json_schema(by_alias=True)
-    _close(held)
-    _without_null(held)
+    document_schema = Document.model_json_schema(by_alias=True)
+    _close(document_schema)
+    _without_null(document_schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **held,
+        **document_schema,
         "title": "fatwheel matrix.yaml",
     }
 
@@ -58,8 +58,8 @@ def drift(folder: Path) -> str:
     path = folder / FILE
     if not path.is_file():
         return ""
-    held, wanted = path.read_text(encoding="utf-8"), schema_text()
+    existing, current = path.read_text(encoding="utf-8"), schema_text()
     lines = difflib.unified_diff(
-        held.splitlines(), wanted.splitlines(), fromfile=FILE, tofile=f"{FILE} (generated)", lineterm="", n=1
+        existing.splitlines(), current.splitlines(), fromfile=FILE, tofile=f"{FILE} (generated)", lineterm="", n=1
     )
     return "\n".join(lines)

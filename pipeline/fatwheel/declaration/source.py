@@ -128,7 +128,7 @@ def _child(holder: Any, part: str | int) -> Any:
     return holder[part] if isinstance(holder, list) and isinstance(part, int) and part < len(holder) else None
 
 
-def _shift_marks(marks: dict[Path, Mark], holder: Path, gone: int) -> dict[Path, Mark]:
+def _shift_marks(marks: dict[Path, Mark], holder: Path, removed: int) -> dict[Path, Mark]:
     """The marks after removing item ``gone`` from the list at ``holder``; its own marks get a negative index."""
     depth = len(holder)
     inside = [int(p[depth]) for p in marks if len(p) > depth and p[:depth] == holder and isinstance(p[depth], int)]
@@ -137,7 +137,7 @@ def _shift_marks(marks: dict[Path, Mark], holder: Path, gone: int) -> dict[Path,
     for path, mark in marks.items():
         if len(path) > depth and path[:depth] == holder and isinstance(path[depth], int):
             place = int(path[depth])
-            moved[(*holder, aside if place == gone else place - (place > gone), *path[depth + 1 :])] = mark
+            moved[(*holder, aside if place == removed else place - (place > removed), *path[depth + 1 :])] = mark
         else:
             moved[path] = mark
     return moved
@@ -265,7 +265,7 @@ def _mapping(source: Source, node: yaml.MappingNode, path: Path, inside: frozens
         own[key] = _construct(source, value_node, here, inside)
     for part in merges:  # after the mapping's own keys, which take precedence and keep their positions
         if isinstance(part, yaml.MappingNode) and id(part) not in inside:
-            own = {**_merged(source, part, path, inside | {id(part)}, held=set(own)), **own}
+            own = {**_merged(source, part, path, inside | {id(part)}, taken=set(own)), **own}
         else:
             mark = _mark(part)
             source.errors.append(Diagnostic(source.file, mark.line, mark.column, "<< requires a mapping"))
@@ -280,9 +280,9 @@ def _duplicate_key(source: Source, mark: Mark, first: Mark, help: str) -> Diagno
 
 
 def _merged(
-    source: Source, node: yaml.MappingNode, path: Path, inside: frozenset[int], *, held: set[str]
+    source: Source, node: yaml.MappingNode, path: Path, inside: frozenset[int], *, taken: set[str]
 ) -> dict[str, Any]:
     """The entries that a merge key adds."""
-    wanted = [pair for pair in node.value if not (isinstance(pair[0], yaml.ScalarNode) and pair[0].value in held)]
-    rest = yaml.MappingNode(node.tag, wanted, node.start_mark, node.end_mark)
+    added = [pair for pair in node.value if not (isinstance(pair[0], yaml.ScalarNode) and pair[0].value in taken)]
+    rest = yaml.MappingNode(node.tag, added, node.start_mark, node.end_mark)
     return _mapping(source, rest, path, inside)

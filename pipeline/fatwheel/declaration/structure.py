@@ -128,7 +128,7 @@ def _translate_builtin(source: Source, error: ErrorDetails, path: Path, *, is_ke
         return source.diagnostic(path, f"invalid value '{given}'", suggest(str(given), options), key=is_key)
     if kind == "string_type":
         return _text_expected(source, path, given)
-    wanted = {
+    expected = {
         "bool_type": "true or false",
         "int_type": "an integer",
         "list_type": "a list",
@@ -136,11 +136,11 @@ def _translate_builtin(source: Source, error: ErrorDetails, path: Path, *, is_ke
         "model_type": "a mapping",
         "model_attributes_type": "a mapping",
     }.get(kind)
-    if wanted:
+    if expected:
         shown = "nothing" if given is None else f"'{given}'" if isinstance(given, str) else _describe_value(given)
         quoted = (source.mark(path).lead or 0) > 0
         return source.diagnostic(
-            path, f"{_format_path(path)} must be {wanted}, not {shown}", _help(kind, path, given, quoted=quoted)
+            path, f"{_format_path(path)} must be {expected}, not {shown}", _help(kind, path, given, quoted=quoted)
         )
     if kind in {"too_short", "string_too_short"}:
         return source.diagnostic(

@@ -55,14 +55,14 @@ def render_matrix(answers: Answers) -> str:
     """Render a commented matrix.yaml. Raises `UsageError` for invalid targets and unknown toolkits."""
     if answers.spelling not in VARIABLES:
         raise UsageError(f"unknown target format '{answers.spelling}'", help=f"formats: {', '.join(VARIABLES)}")
-    wanted = parse_targets(answers.targets)
-    lists = {release: [t for t in wanted if toolkit(release).compiles(t)] for release in answers.toolkits}
-    unknown = [str(t) for t in wanted if not any(t in targets for targets in lists.values())]
+    targets = parse_targets(answers.targets)
+    lists = {release: [t for t in targets if toolkit(release).compiles(t)] for release in answers.toolkits}
+    unknown = [str(t) for t in targets if not any(t in supported for supported in lists.values())]
     if unknown and answers.targets != default_targets(answers.spelling):  # unsupported default targets are skipped
         what = f"CUDA {' and '.join(answers.toolkits)} cannot compile {' '.join(unknown)}"
         raise UsageError(what, help="see `fatwheel toolkits` for the targets of each release")
-    for release, targets in lists.items():
-        if not targets:
+    for release, supported in lists.items():
+        if not supported:
             raise UsageError(
                 f"CUDA {release} cannot compile any of {answers.targets}", help="pass other targets with --targets"
             )
@@ -128,8 +128,8 @@ def _cuda(answers: Answers, lists: dict[str, list[Target]]) -> str:
 def _families(lists: dict[str, list[Target]], layout: str) -> str:
     if layout != "family":
         return ""
-    held = {target.major for targets in lists.values() for target in targets}
-    rows = [f"  {n}: {{majors: [{_joined(held & set(ms))}]}}" for n, ms in USUAL_FAMILIES.items() if held & set(ms)]
+    majors = {target.major for supported in lists.values() for target in supported}
+    rows = [f"  {n}: {{majors: [{_joined(majors & set(ms))}]}}" for n, ms in USUAL_FAMILIES.items() if majors & set(ms)]
     return "\n".join(["families:", *rows]) + "\n"
 
 

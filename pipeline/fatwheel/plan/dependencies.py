@@ -78,11 +78,11 @@ def _requirement(one: PlannedCell, name: str, made: list[PlannedCell]) -> str | 
     With the local label if exactly one distribution and label matches the cell's axes. Otherwise the public version,
     which wheels with any label satisfy.
     """
-    wanted = [m for m in made if canonicalize_name(m.package.name) == canonicalize_name(name)]
-    wanted = [m for m in wanted if m.cell.shim or m.package.layout != "provider"]
-    if not wanted:
+    candidates = [m for m in made if canonicalize_name(m.package.name) == canonicalize_name(name)]
+    candidates = [m for m in candidates if m.cell.shim or m.package.layout != "provider"]
+    if not candidates:
         return UnmetRequirement(one.index, f"{one.package.name} needs {name}, but no cell of {name} is selected")
-    near = [m.cell for m in wanted if _compatible(one.cell, m.cell)]
+    near = [m.cell for m in candidates if _compatible(one.cell, m.cell)]
     if not near:
         return UnmetRequirement(one.index, f"{one.package.name} needs {name}, which has no cell matching {one.cell.id}")
     names = list(dict.fromkeys(c.package for c in near))

@@ -76,5 +76,5 @@ def _tag(cell: Cell) -> str:
 
 def _unversioned(cell: Cell, name: str) -> str | None:
     """Requirements or extras as text, without the version that all packages share."""
-    held = cell.requires if name == "requires" else [f"{e}: {', '.join(r)}" for e, r in cell.extras.items()]
-    return "; ".join(text.replace(f"=={cell.version}", "") for text in held) or None
+    texts = cell.requires if name == "requires" else [f"{e}: {', '.join(r)}" for e, r in cell.extras.items()]
+    return "; ".join(text.replace(f"=={cell.version}", "") for text in texts) or None

@@ -40,9 +40,9 @@ def _plain_installs(declaration: Declaration, made: list[PlannedCell]) -> Iterat
             labels.setdefault(key, set()).add(one.cell.local_version)
             if one.cell.family:
                 by_family.add(key)
-    for key, held in labels.items():
-        if len(held) > 1:
-            last = max(held, key=lambda label: Version(f"0+{label}"))
+    for key, of_package in labels.items():
+        if len(of_package) > 1:
+            last = max(of_package, key=lambda label: Version(f"0+{label}"))
             blind = "GPU" if key in by_family else "CUDA"
             yield declaration.source.diagnostic(
                 ("packages", key[0], "name"),

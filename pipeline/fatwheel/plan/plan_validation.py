@@ -56,7 +56,7 @@ def _collisions(declaration: Declaration, expansion: Expansion) -> Iterator[Diag
     }
     reported: set[frozenset[int]] = set()
     places: dict[tuple[str, int], int] = {}
-    for what, (spoken, help) in kinds.items():
+    for what, (label, help) in kinds.items():
         owners: dict[str, list[tuple[int, PlannedCell]]] = defaultdict(list)
         for number, one in enumerate(expansion.planned):
             owners[getattr(one.cell, what).lower()].append((number, one))
@@ -71,7 +71,7 @@ def _collisions(declaration: Declaration, expansion: Expansion) -> Iterator[Diag
                 continue
             names = dict.fromkeys(f"{m.package.name} {m.cell.id}" if what == "id" else m.cell.id for _, m in sharers)
             who = " and ".join([*list(names)[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
-            text = f"{who} share the {spoken} {getattr(last.cell, what)}"
+            text = f"{who} share the {label} {getattr(last.cell, what)}"
             yield declaration.source.diagnostic(("packages", last.index, "name"), text, help)
 
 

@@ -57,7 +57,7 @@ def _other(record: Path, error: UsageError) -> ReleaseJournal | Manifest:
     with suppress(UsageError):
         return ReleaseJournal.read(record)
     with suppress(OSError, ValueError):
-        said = json.loads(record.read_bytes())
-        if isinstance(said, dict) and {"version", "assets", "absent"} <= said.keys():  # keys of a manifest
+        content = json.loads(record.read_bytes())
+        if isinstance(content, dict) and {"version", "assets", "absent"} <= content.keys():  # keys of a manifest
             return Manifest.read(record)
     raise error from None

@@ -23,17 +23,17 @@ def check_tag(declaration: Declaration, plan: Plan, tag: str, commit: str | None
     folder = declaration.root
     if commit is None and git(folder, "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}") is None:
         return
-    wanted = commit_of(commit or "HEAD", folder)
+    expected = commit_of(commit or "HEAD", folder)
     tagged = git(folder, "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}^{{commit}}")
-    if tagged and tagged.strip() != wanted:
+    if tagged and tagged.strip() != expected:
         raise UsageError(
-            f"tag {tag} points to commit {tagged.strip()[:12]}, not to {wanted[:12]}",
+            f"tag {tag} points to commit {tagged.strip()[:12]}, not to {expected[:12]}",
             help="check out the tag, or use a new tag; a published tag must not move",
         )
-    held = load_at(wanted, declaration.path).version
-    if held != declaration.version:
+    committed = load_at(expected, declaration.path).version
+    if committed != declaration.version:
         raise UsageError(
-            f"commit {wanted[:12]} has version {held}, but the working tree has {declaration.version}",
+            f"commit {expected[:12]} has version {committed}, but the working tree has {declaration.version}",
             where=str(declaration.path),
             help="commit the version, then tag that commit",
         )

@@ -38,7 +38,7 @@ class TargetCode:
     @property
     def stored(self) -> int:
         """Bytes of all kinds, as stored."""
-        return sum(held.stored for held in (self.sass, self.ptx, self.other) if held)
+        return sum(present.stored for present in (self.sass, self.ptx, self.other) if present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Inventory:
 
     def to_json(self) -> str:
         """Return indented JSON with a final newline; equal inventories give equal bytes."""
-        return json.dumps(self, default=_held, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(self, default=_to_dict, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Inventory:
@@ -73,9 +73,9 @@ class Inventory:
         return read_with(TypeAdapter(cls).validate_json, cls.__name__, path)
 
 
-def _held(part: Inventory | Module | TargetCode | CodeBytes) -> dict[str, Any]:
+def _to_dict(part: Inventory | Module | TargetCode | CodeBytes) -> dict[str, Any]:
     """The fields that are not None; targets as text."""
-    held = {field.name: getattr(part, field.name) for field in fields(part)}
+    present = {field.name: getattr(part, field.name) for field in fields(part)}
     if isinstance(part, Inventory | Module):
-        held["targets"] = {str(target): code for target, code in part.targets.items()}
-    return {name: value for name, value in held.items() if value is not None}
+        present["targets"] = {str(target): code for target, code in part.targets.items()}
+    return {name: value for name, value in present.items() if value is not None}

@@ -7,7 +7,7 @@ from fatwheel.records.plan import Cell
 
 
 class Rehearsed(Record):
-    """One cell on its way: what each station said, ``-`` where it did not come so far. ``seconds`` of the build."""
+    """A cell and the result of each stage, ``-`` if not reached. ``seconds``: duration of the build."""
 
     id: str
     wheel: str

@@ -1,4 +1,4 @@
-"""What a release did: one outcome for each wanted asset; and the journal from which a killed run resumes."""
+"""The record of a release, with the outcome of each expected asset, and the journal for resuming it."""
 
 from __future__ import annotations
 

@@ -38,21 +38,21 @@ def restrict_to_extra(extra: str, requirement: str) -> str:
     return f"{what} ; {marker} and extra == '{extra}'" if marker else f"{what} ; extra == '{extra}'"
 
 
-def _marker(held: list[Machine], every: list[Machine]) -> str:
-    """The marker that selects the ``held`` machines among ``every``; empty for all."""
-    if _match(held, every):
+def _marker(selected: list[Machine], every: list[Machine]) -> str:
+    """The marker that selects the ``selected`` machines among ``every``; empty for all."""
+    if _match(selected, every):
         return ""
     clauses: list[str] = []
-    for arch in dict.fromkeys(arch for arch, _ in held):
-        here = [machine for machine in held if machine[0] == arch]
-        whole = arch and _match(here, [machine for machine in every if machine[0] == arch])
-        clauses += map(_clause, [(arch, "")] if whole else here)
+    for arch in dict.fromkeys(arch for arch, _ in selected):
+        of_arch = [machine for machine in selected if machine[0] == arch]
+        whole = arch and _match(of_arch, [machine for machine in every if machine[0] == arch])
+        clauses += map(_clause, [(arch, "")] if whole else of_arch)
     return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
 
 
-def _match(held: list[Machine], wanted: list[Machine]) -> bool:
-    """Whether each wanted machine matches one of the held ones."""
-    return all(any(arch in ("", a) and python in ("", p) for arch, python in held) for a, p in wanted)
+def _match(selected: list[Machine], wanted: list[Machine]) -> bool:
+    """Whether each wanted machine matches one of the selected ones."""
+    return all(any(arch in ("", a) and python in ("", p) for arch, python in selected) for a, p in wanted)
 
 
 def _clause(machine: Machine) -> str:

@@ -29,11 +29,10 @@ class Device(Record):
 
 
 class SmokeRecord(Record):
-    """Import and GPU tests of one wheel, and which promised capabilities were executed.
+    """The import and GPU tests of one wheel. ``executed``: the capabilities of its coverage that were GPU-tested.
 
-    ``import`` in JSON. ``python`` is the version that it was imported with, ``modules`` what was imported.
-    ``fat_binaries`` is how many were loaded, all kernels in them at once, and ``without_code`` names the libraries that
-    hold nothing for the device.
+    ``python``: the Python version of the import test, ``modules``: the imported modules. ``fat_binaries``: the number
+    of loaded fat binaries, ``without_code``: names of libraries without code for the device.
     """
 
     wheel: str
@@ -50,7 +49,7 @@ class SmokeRecord(Record):
 
     @property
     def proven(self) -> str:
-        """What was seen to work, in a word or two: ``GPU 9.0``, ``import``, or ``skipped`` for nothing."""
+        """What was tested successfully, in short: ``GPU 9.0``, ``import``, or ``skipped``."""
         if self.executed:
             return f"GPU {dotted(self.executed)}"
         return "import" if self.import_.outcome == "passed" else self.import_.outcome

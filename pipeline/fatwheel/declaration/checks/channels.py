@@ -21,12 +21,12 @@ def check_channels(document: Document, source: Source) -> Iterator[Diagnostic]:
     for name, channel in document.channels.declared.items():
         path: Path = ("channels", name)
         yield from check_fields(source, (*path, "tag"), channel.tag, TAG_FIELDS)
-        held = set(fields(channel.tag))
-        if held - TAG_FIELDS:
+        used = set(fields(channel.tag))
+        if used - TAG_FIELDS:
             continue
-        if name == "release" and "version" not in held:
+        if name == "release" and "version" not in used:
             yield source.diagnostic((*path, "tag"), "every release would get the same tag", "add {version} to it")
-        if name == "nightly" and not held & {"version", "date"}:
+        if name == "nightly" and not used & {"version", "date"}:
             what = "every nightly would get the same tag"
             yield source.diagnostic((*path, "tag"), what, "add {version} or {date} to it")
         if _BAD_TAG.search(re.sub(r"\{[a-z]+\}", "1", channel.tag)):

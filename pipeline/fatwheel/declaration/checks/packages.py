@@ -51,9 +51,9 @@ def check_set(document: Document, source: Source) -> Iterator[Diagnostic]:
     names = [package.name for package in document.packages]
     for place, package in enumerate(document.packages):
         path: Path = ("packages", place)
-        wanted = [((*path, "needs", i), n) for i, n in enumerate(package.needs)]
-        wanted += [((*path, "extras", e, i), n) for e, ns in package.extras.items() for i, n in enumerate(ns)]
-        for where, name in wanted:
+        references = [((*path, "needs", i), n) for i, n in enumerate(package.needs)]
+        references += [((*path, "extras", e, i), n) for e, ns in package.extras.items() for i, n in enumerate(ns)]
+        for where, name in references:
             if canonicalize_name(name) not in order:
                 what = f"unknown package '{name}'"
                 yield source.diagnostic(where, what, suggest(name, [n for n in names if n != package.name]))
@@ -93,9 +93,9 @@ def _axes(
     known = ["cuda", "arch", *document.axes]
     for place, axis in enumerate(package.per):
         if axis in ("family", "target"):
-            wanted = "family" if axis == "family" else "provider"
+            layout = "family" if axis == "family" else "provider"
             yield source.diagnostic(
-                (*path, "per", place), f"{axis} is not an axis", f"remove it and write layout: {wanted}"
+                (*path, "per", place), f"{axis} is not an axis", f"remove it and write layout: {layout}"
             )
         elif axis not in known and "axes" not in broken:
             yield source.diagnostic((*path, "per", place), f"unknown axis '{axis}'", suggest(axis, known))
@@ -183,7 +183,7 @@ def _inexpressible_targets(
 ) -> Iterator[Diagnostic]:
     """Find targets without a family, and those that the format or the layout of the package cannot express."""
     by_family = package.layout == "family" and document.families and "families" not in broken
-    held = {major for family in document.families.values() for major in family.majors}
+    covered = {major for family in document.families.values() for major in family.majors}
     lists = [
         (("cuda", label, "targets", str(arch)), f"{label} {arch}", targets)
         for label, cuda in document.cuda.items()
@@ -194,15 +194,15 @@ def _inexpressible_targets(
         for name, family in document.families.items()
         if by_family
     ]
-    for where, spoken, targets in [*lists, *bases]:
+    for where, shown, targets in [*lists, *bases]:
         for target in targets:
             if where[0] == "cuda" and not toolkit(document.cuda[where[1]].toolkit).compiles(target):
                 continue
-            if by_family and target.major not in held and where[0] == "cuda":
+            if by_family and target.major not in covered and where[0] == "cuda":
                 help = f"add major {target.major} to a family, or remove {target}"
-                yield target_diagnostic(source, where, target, f"{spoken}: no family contains {target}", help)
+                yield target_diagnostic(source, where, target, f"{shown}: no family contains {target}", help)
             for error in _format_errors(target, package):
-                what = f"{spoken}, package {package.name}: {error.what}"
+                what = f"{shown}, package {package.name}: {error.what}"
                 yield target_diagnostic(source, where, target, what, error.help)
 
 
