@@ -70,7 +70,7 @@ class _Commands(click.Group):
     epilog=_EXIT_CODES,
     params=verbosity_options(),
 )
-@click.version_option(__version__, "-V", "--version", prog_name="fatwheel")
+@click.version_option(__version__, "-V", "--version", prog_name="fatwheel", message="%(prog)s %(version)s")
 def fatwheel() -> None:
     """Build, verify and release CUDA wheels from one matrix.yaml."""
 

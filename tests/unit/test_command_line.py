@@ -221,3 +221,9 @@ def test_quiet_prints_results_and_errors_only(capsys, tmp_path):
     assert (said.err, "cu130-x86_64-sm9x" in said.out) == ("", True)
     assert run(asked) == 0
     assert "build cu130-x86_64-sm9x" in capsys.readouterr().err
+
+
+def test_check_reports_what_keeps_it_from_reading_as_an_error_record(capsys, tmp_path):
+    assert run(["check", "--json", "--matrix", str(tmp_path / "matrix.yaml")]) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["ok"], answer["error"]["kind"], answer["error"]["exit_code"]) == (False, "usage-error", 2)

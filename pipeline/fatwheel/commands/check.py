@@ -13,6 +13,7 @@ from fatwheel.declaration import Declaration, read
 from fatwheel.declaration.schema import drift
 from fatwheel.errors import DeclarationError, Diagnostic, DriftError, PipelineError
 from fatwheel.plan import find_all_errors, find_warnings, make_plan
+from fatwheel.records.error import ErrorRecord
 from fatwheel.workflows import find_drift as find_workflow_drift
 
 
@@ -76,7 +77,7 @@ def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Diagnostic
         "problems": [_diagnostic_data(one) for one in errors],
         "notes": [_diagnostic_data(one) for one in notes],
         "drift": failure.what if isinstance(failure, DriftError) else None,
-        "error": str(other) if other else None,
+        "error": ErrorRecord.of(other).model_dump(mode="json") if other else None,
     }
 
 

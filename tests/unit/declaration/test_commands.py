@@ -59,7 +59,7 @@ def test_check_gives_mistakes_and_notes_as_data(tmp_path, capsys):
 
 def test_check_of_a_file_that_is_not_there_is_data_too(capsys):
     assert run(["check", "--json"]) == 2
-    assert "fatwheel init" in json.loads(capsys.readouterr().out)["error"]
+    assert "fatwheel init" in json.loads(capsys.readouterr().out)["error"]["help"]
 
 
 def test_the_schema_is_one_and_takes_every_example():
