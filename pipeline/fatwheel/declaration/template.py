@@ -116,7 +116,7 @@ def _cuda(answers: Answers, lists: dict[str, list[Target]]) -> str:
         lines += [
             f"  cu{release.replace('.', '')}:",
             f"    toolkit: {_quoted(release)}",
-            "    # image: {x86_64: quay.io/pypa/manylinux_2_28_x86_64@sha256:...}  # for --engine docker",
+            "    # image: {x86_64: quay.io/pypa/manylinux_2_28_x86_64@sha256:...}  # by digest, for --engine docker",
         ]
         if toolkit(release).version >= (13, 0):
             lines.append("    compress: size        # compress machine code; all drivers for CUDA 13 support it")
