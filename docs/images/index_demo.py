@@ -1,7 +1,7 @@
-"""Draw the pictures of an index's landing page: wheels by GPU family, with sizes as FlashInfer's.
+"""Take the screenshots of the landing page: wheels by GPU family, with sizes of FlashInfer wheels.
 
-``python docs/images/index_demo.py [CHROMIUM]`` writes index.png, index-dark.png and index-phone.png to its own folder.
-It requires playwright and Pillow; CHROMIUM defaults to the one on PATH. Names, versions and test results are made up.
+``python docs/images/index_demo.py [CHROMIUM]`` writes index.png, index-dark.png and index-phone.png to this folder. It
+requires Playwright and Pillow; CHROMIUM defaults to the one on PATH. Names, versions and test results are made up.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ FAMILIES = {
     "sm12x": (["12.0f"], ["12.0", "12.1"], 437),
 }
 TOOLKITS = {"cu130": "13.0", "cu129": "12.9"}
-PROOFS = {
+TESTS = {
     ("sm9x", "x86_64"): Proof(import_="passed", gpu="passed", device="NVIDIA H200", executed=["9.0"]),
     ("sm10x", "x86_64"): Proof(import_="passed", gpu="passed", device="NVIDIA B200", executed=["10.0"]),
 }
 
 
-def rows(version: str, *, nightly: bool = False) -> Iterator[IndexedFile]:
+def list_entries(version: str, *, nightly: bool = False) -> Iterator[IndexedFile]:
     for cuda, toolkit in TOOLKITS.items():
         for family, (targets, covers, size) in FAMILIES.items():
             for arch in ("x86_64", "aarch64"):
@@ -48,20 +48,20 @@ def rows(version: str, *, nightly: bool = False) -> Iterator[IndexedFile]:
                     bytes=(size + (110 if arch == "aarch64" else 0)) * 1_000_000 - len(file) * 1234,
                     sha256=hashlib.sha256(file.encode()).hexdigest(), tag=f"v{version}",
                     url=f"{SITE}releases/v{version}/{file.replace('+', '%2B')}",
-                    proof=PROOFS.get((family, arch), Proof(import_="passed")),
+                    proof=TESTS.get((family, arch), Proof(import_="passed")),
                 )  # fmt: skip
 
 
-def files() -> dict[str, bytes]:
-    held = [*rows("0.7.0"), *rows("0.6.16"), *rows("0.7.1.dev20261130", nightly=True)]
-    lost = "mykernels-0.7.0+cu129.sm10x-cp39-abi3-manylinux_2_28_aarch64.whl"
-    why = NotPublished(file=lost, tag="v0.7.0", outcome="withheld", reason="2.044 GiB, and the limit is 2 GiB")
-    gone = Missing(project="mykernels", version="0.6.16", cuda="cu129", family="sm10x", arch="aarch64")
-    return dict(render_index(Index(wheels=held, absent=[why], missing=[gone])))
+def render_files() -> dict[str, bytes]:
+    wheels = [*list_entries("0.7.0"), *list_entries("0.6.16"), *list_entries("0.7.1.dev20261130", nightly=True)]
+    withheld = "mykernels-0.7.0+cu129.sm10x-cp39-abi3-manylinux_2_28_aarch64.whl"
+    absent = NotPublished(file=withheld, tag="v0.7.0", outcome="withheld", reason="2.044 GiB, over the limit of 2 GiB")
+    missing = Missing(project="mykernels", version="0.6.16", cuda="cu129", family="sm10x", arch="aarch64")
+    return dict(render_index(Index(wheels=wheels, absent=[absent], missing=[missing])))
 
 
 def main() -> None:
-    pages = files()
+    pages = render_files()
 
     def answer(route: Route) -> None:
         path = route.request.url.removeprefix(SITE).partition("#")[0] or "index.html"

@@ -107,7 +107,6 @@ NOT_YET: tuple[str, ...] = (
     "examples",
     "matrix.yaml",
     "pipeline/fatwheel/building",
-    "pipeline/fatwheel/data",
     "pipeline/fatwheel/declaration",
     "pipeline/fatwheel/pipelines",
     "pipeline/fatwheel/plan",

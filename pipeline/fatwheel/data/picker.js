@@ -28,7 +28,7 @@
   };
 
   // The choices; the URL fragment keeps them, so that links can be shared.
-  const chosen = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  const chosen = Object.fromEntries(new URLSearchParams(location.hash.substring(1)));
   const keep = (key, values) => {
     if (!values.includes(chosen[key])) chosen[key] = values[0];
     return chosen[key];
@@ -125,7 +125,7 @@
       (one.project === chosen.project || providers.includes(one.project)) && (one.covers ?? []).includes(capability));
     others.sort((a, b) => (b.arch === chosen.arch) - (a.arch === chosen.arch));
     const named = unique(others.map((one) => `${one.version} for CUDA ${one.toolkit ?? one.cuda} on ${one.arch ?? "any CPU"}`));
-    return named.length ? `Covered by ${named.slice(0, 4).join(", ")}.` : "No version on this page covers it.";
+    return named.length ? `Covered by ${named.filter((_, index) => index < 4).join(", ")}.` : "No version on this page covers it.";
   }
 
   function answer(entries, candidates, parts, needed, providers) {
@@ -196,7 +196,7 @@
 
   at("picker").hidden = false;
   addEventListener("hashchange", () => {
-    Object.assign(chosen, Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+    Object.assign(chosen, Object.fromEntries(new URLSearchParams(location.hash.substring(1))));
     draw();
   });
   draw();

@@ -17,9 +17,9 @@ def describe_test(entry: IndexedFile) -> tuple[str, str]:
         return "tested", f"GPU-tested on {tests.device} ({', '.join(map(str, tests.executed))})"
     imported = {"passed": "imports", "failed": "does not import", "skipped": "import not tested"}[tests.import_]
     if tests.gpu == "failed":
-        return "fails", f"{imported}; GPU test failed"
+        return "fails", f"{imported}, GPU test failed"
     kind = {"passed": "imports", "failed": "fails", "skipped": "unknown"}[tests.import_]
-    return kind, f"{imported}; not GPU-tested"
+    return kind, f"{imported}, no GPU test"
 
 
 def describe_gpus(entry: IndexedFile) -> str:

@@ -38,7 +38,7 @@ _HEADINGS = ("CUDA", "CPU", "GPUs", "Capabilities", "Size", "Test", "File")
 _Versions = dict[Version, list[IndexedFile]]
 
 
-def landing_page(index: Index, entries: Sequence[IndexedFile]) -> bytes:
+def render_landing_page(index: Index, entries: Sequence[IndexedFile]) -> bytes:
     """Render the page as HTML. ``entries`` are the wheels and sdists of the index, sorted."""
     projects = {project: _group_versions(some) for project, some in groupby(entries, key=lambda entry: entry.project)}
     shown = {project: _choose_versions(versions) for project, versions in projects.items()}

@@ -12,7 +12,7 @@ from fatwheel.errors import UsageError
 from fatwheel.index.atomic_write import INDEX, PAGE, check_output, locked, replace_tree
 from fatwheel.index.document import render_json
 from fatwheel.index.entries import Link
-from fatwheel.index.landing_page import landing_page
+from fatwheel.index.landing_page import render_landing_page
 from fatwheel.index.listing import PreviousIndex, read_store
 from fatwheel.index.names import sort_entries
 from fatwheel.index.read_cache import IndexCache, find_cache_folder
@@ -100,7 +100,7 @@ def render_index(
         pages
         | kept
         | {
-            PAGE: landing_page(index, [entry for entry in entries if entry.variant is None]),
+            PAGE: render_landing_page(index, [entry for entry in entries if entry.variant is None]),
             INDEX: render_json(index, lines),
             SCHEMA: read_schema(),
             INSTALLER: script(INSTALLER).read_bytes(),
