@@ -1,5 +1,6 @@
 """The command, its verbs and its statuses."""
 
+import errno
 import importlib
 import json
 import os
@@ -11,6 +12,7 @@ import pytest
 
 from fatwheel.__main__ import fatwheel as fatwheel_group
 from fatwheel.__main__ import run
+from fatwheel.console.failures import from_system
 from fatwheel.console.output import allow_color
 from fatwheel.console.summaries import GROUPS, LESS_USED, SUMMARIES
 
@@ -227,3 +229,28 @@ def test_check_reports_what_keeps_it_from_reading_as_an_error_record(capsys, tmp
     assert run(["check", "--json", "--matrix", str(tmp_path / "matrix.yaml")]) == 2
     answer = json.loads(capsys.readouterr().out)
     assert (answer["ok"], answer["error"]["kind"], answer["error"]["exit_code"]) == (False, "usage-error", 2)
+
+
+@pytest.mark.parametrize(
+    ("number", "help"),
+    [
+        (errno.ENOSPC, "free some disk space, or use another disk (--output, TMPDIR, FATWHEEL_CACHE)"),
+        (errno.EACCES, "check the path and its permissions, or choose another one"),
+        (errno.EROFS, "check the path and its permissions, or choose another one"),
+        (errno.ENOTDIR, "check the path and its permissions, or choose another one"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_usage_error_with_its_path(number, help):
+    found = from_system(OSError(number, os.strerror(number), "/somewhere/file"))
+    assert (found.exit_code, found.where, found.help) == (2, "/somewhere/file", help)
+    assert found.what[0].islower()
+
+
+def test_a_cache_that_cannot_be_written_names_its_variable(monkeypatch):
+    monkeypatch.setenv("FATWHEEL_CACHE", "/nowhere/cache")
+    found = from_system(PermissionError(errno.EACCES, "Permission denied", "/nowhere/cache/toolkits"))
+    assert found.help == "set FATWHEEL_CACHE to a folder that you can write to"
+
+
+def test_other_errors_of_the_system_keep_their_traceback():
+    assert from_system(OSError(errno.EBADF, "Bad file descriptor")) is None
