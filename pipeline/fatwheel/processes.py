@@ -1,4 +1,4 @@
-"""Running one command with all its children: its output, its ending, and nothing left running afterwards."""
+"""Run one command with its child processes, and leave none of them running."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Seconds between TERM and KILL: enough for a compiler driver to remove its temporary files.
 GRACE = 5.0
+"""Seconds between SIGTERM and SIGKILL: enough for a compiler driver to remove its temporary files."""
 NOT_STARTED = 127
-"""The status of a command that there is no program for, as shells have it."""
-_LOOK = 0.2  # seconds between looks at whether the command has ended
+"""The exit code of a command whose program was not found, as in shells."""
+_POLL = 0.2  # seconds between checks of whether the command has exited
 _LAST_LINES = 6
 
 Sink = Callable[[bytes], None]
 Tick = Callable[[int], None]
-"""Called several times a second with the process id of the command; what it raises ends the command."""
+"""Called several times a second with the process ID of the command; an exception from it stops the command."""
 
 
-def ended(status: int | None) -> str:
-    """An ending in words: ``ended with status 1``. A negative status is a signal, None a deadline."""
+def describe_exit(status: int | None) -> str:
+    """Describe an exit code: ``exited with code 1``. A negative one is a signal, None a timeout."""
     if status is None:
-        return "did not end in time"
+        return "timed out"
     if status >= 0:
-        return f"ended with status {status}"
+        return f"exited with code {status}"
     with suppress(ValueError):
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"was ended by signal {-status}"
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a command ended. ``status`` is negative for a signal, None for one that was ended at its deadline."""
+    """The result of a command. ``status`` is its exit code, negative for a signal, None for a timeout."""
 
     status: int | None
     output: str
@@ -46,12 +46,12 @@ class Answer:
 
     @property
     def ended(self) -> str:
-        """The ending in words: ``ended with status 1``."""
-        return ended(self.status)
+        """How it ended, as a predicate: ``exited with code 1``."""
+        return describe_exit(self.status)
 
     @property
     def tail(self) -> str:
-        """The last lines that it wrote, errors after output."""
+        """The last lines of its output: standard output, then standard error."""
         lines = [line.rstrip() for line in [*self.output.splitlines(), *self.errors.splitlines()] if line.strip()]
         return "\n".join(lines[-_LAST_LINES:])
 
@@ -64,9 +64,10 @@ def run(
     cwd: Path | None = None,
     stdin: str | None = None,
 ) -> Answer:
-    """Run a command to its end and return what it wrote; a program that is not there answers `NOT_STARTED`.
+    """Run a command and return its exit code and output; `NOT_STARTED` if the program is not found.
 
-    After ``timeout`` seconds, or an interrupt, its whole group is ended, and so is what it leaves behind.
+    After ``timeout`` seconds, or an interrupt, its process group is stopped. Processes that outlive the command are
+    stopped too.
     """
     try:
         process = subprocess.Popen(
@@ -85,11 +86,11 @@ def run(
     try:
         output, errors = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
-        _end(process, GRACE)
+        _stop_group(process, GRACE)
         output, errors = process.communicate()
         return Answer(None, output, errors)
     finally:
-        _end(process, GRACE)
+        _stop_group(process, GRACE)
     return Answer(process.returncode, output, errors)
 
 
@@ -102,11 +103,11 @@ def run_group(
     grace: float = GRACE,
     tick: Tick | None = None,
 ) -> int:
-    """Run a command in a process group of its own and return its exit status (negative: ended by that signal).
+    """Run a command in its own process group and return its exit code (negative: killed by that signal).
 
-    ``sink`` gets standard output and error as they come. When the command ends, or this call is interrupted by
-    anything, whatever is still in the group gets TERM, and KILL ``grace`` seconds later. Where there is no such
-    program, ``sink`` is told, and the status is `NOT_STARTED`.
+    ``sink`` gets standard output and standard error as they arrive. When the command exits, or an exception interrupts
+    this call, the remaining processes of the group get SIGTERM, and SIGKILL ``grace`` seconds later. If the program is
+    not found, ``sink`` gets a message and the exit code is `NOT_STARTED`.
     """
     try:
         process = subprocess.Popen(
@@ -125,37 +126,37 @@ def run_group(
         _drain(process, sink, tick)
         return process.wait()
     finally:
-        _end(process, grace)
+        _stop_group(process, grace)
 
 
 def _not_started(command: Sequence[str | Path], error: OSError) -> str:
-    return f"'{command[0]}' cannot be started: {error.strerror}"
+    return f"cannot start '{command[0]}': {error.strerror}"
 
 
 def _drain(process: subprocess.Popen[bytes], sink: Sink, tick: Tick | None) -> None:
-    """Pass output on until it ends, or the command has ended and only a child of it still holds the pipe."""
+    """Pass output to ``sink`` until it ends, or the command has exited and only a child still holds the pipe."""
     assert process.stdout is not None  # noqa: S101  # it was started with a pipe
     with process.stdout, selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        looked = time.monotonic()
+        checked = time.monotonic()
         while True:
-            if selector.select(_LOOK):
+            if selector.select(_POLL):
                 chunk = os.read(process.stdout.fileno(), 65536)
                 if not chunk:
                     break
                 sink(chunk)
             elif process.poll() is not None:
                 return
-            if tick is not None and time.monotonic() - looked >= _LOOK:
+            if tick is not None and time.monotonic() - checked >= _POLL:
                 tick(process.pid)
-                looked = time.monotonic()
-    while tick is not None and process.poll() is None:  # it closed its output and works on
+                checked = time.monotonic()
+    while tick is not None and process.poll() is None:  # it closed its output and is still running
         tick(process.pid)
-        time.sleep(_LOOK)
+        time.sleep(_POLL)
 
 
-def _end(process: subprocess.Popen[str] | subprocess.Popen[bytes], grace: float) -> None:
-    """End what is left of the group; a second interrupt cuts the grace short."""
+def _stop_group(process: subprocess.Popen[str] | subprocess.Popen[bytes], grace: float) -> None:
+    """Stop the remaining processes of the group; a second interrupt skips the rest of ``grace``."""
     try:
         if _signal(process, signal.SIGTERM):
             deadline = time.monotonic() + grace
@@ -172,7 +173,7 @@ def _alive(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> bool:
 
 
 def _signal(process: subprocess.Popen[str] | subprocess.Popen[bytes], number: int) -> bool:
-    """Send a signal to the group; whether there was anyone to get it."""
+    """Send a signal to the group; return whether the group still has a process."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
         return True
@@ -181,7 +182,7 @@ def _signal(process: subprocess.Popen[str] | subprocess.Popen[bytes], number: in
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within this, TERM unwinds like Ctrl-C, so that children end and temporary files go. For the main thread."""
+    """Make SIGTERM raise `KeyboardInterrupt`, so that children stop and temporary files are removed (main thread)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

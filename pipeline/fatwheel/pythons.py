@@ -1,4 +1,4 @@
-"""Other Pythons: environments made for them, and pip run in them, whatever this process's own settings are."""
+"""Run pip, venv and fatwheel in child Pythons, unaffected by this process's settings and its working folder."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fatwheel.processes import Answer, run
 
-# What would let another Python's packages in, or send an install elsewhere.
-_FOREIGN = frozenset(
+# Variables that add packages of another Python, or redirect an installation.
+_REDIRECTING = frozenset(
     {
         "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT",
         "PIP_PYTHON", "PIP_NO_DEPS", "PIP_REQUIRE_VIRTUALENV", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT",
@@ -24,33 +24,42 @@ _FOREIGN = frozenset(
 _VENV_SECONDS = 300.0
 
 Runner = Callable[[Sequence[str | Path], Mapping[str, str], Path, float], Answer]
-"""Runs a command (with these variables, in this folder, for so many seconds at most) where the Python is."""
+"""Runs a command with an environment, in a folder, with a timeout in seconds, on the machine or in the container."""
 
 
-def here(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, timeout: float) -> Answer:
-    """The `Runner` of this machine."""
+def run_locally(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, timeout: float) -> Answer:
+    """Run a command on this machine: the default `Runner`."""
     return run(command, env=env, cwd=cwd, timeout=timeout)
 
 
 def own_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """A command line of this very fatwheel, and the variables that it needs on top of the caller's.
+    """Return a command line that runs this fatwheel, and the environment variables to add to the caller's.
 
-    ``-P`` keeps the working folder off the module search path: a project may hold its own ``fatwheel.py``.
+    The child does not import modules from the working folder, which may contain its own ``fatwheel.py`` or
+    ``json.py``: ``-P`` keeps it off the search path, and PYTHONPATH loses the entries that mean it.
     """
     root = str(Path(__file__).resolve().parents[1])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    return [sys.executable, "-P", "-m", "fatwheel", *arguments], {"PYTHONPATH": path}
+    kept = (entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not _is_working_folder(entry))
+    return [sys.executable, "-P", "-m", "fatwheel", *arguments], {"PYTHONPATH": os.pathsep.join([root, *kept])}
+
+
+def _is_working_folder(entry: str) -> bool:
+    """Return whether an entry of PYTHONPATH is the working folder; Python takes an empty one for it."""
+    try:
+        return entry in {"", "."} or Path(entry).samefile(".")
+    except OSError:  # not a file or folder
+        return False
 
 
 def clean_python(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what would let another Python's packages in, and with its output unbuffered."""
-    kept = {name: value for name, value in environ.items() if name not in _FOREIGN}
+    """Return an environment without variables that add packages of another Python, and with unbuffered output."""
+    kept = {name: value for name, value in environ.items() if name not in _REDIRECTING}
     return kept | {"PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1", "PATH": kept.get("PATH", os.defpath)}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why pip or venv failed: ``cause`` in a few words, what to do, and the last lines that it said."""
+    """Why pip or venv failed: a short ``cause``, how to fix it, and the last lines of its output."""
 
     cause: str
     help: str
@@ -61,7 +70,7 @@ class Failure:
         return self.cause + self.last
 
 
-# What pip says, in its order of trying: without a network it ends with "no matching distribution" too.
+# Messages of pip, most specific first: without a network it also prints "no matching distribution".
 _UNREACHED = "new ?connection|name ?resolution|connection (refused|reset|error|aborted)|proxyerror|unreachable"
 _BROKEN_OFF = "time(d )?out|sslerror|incompleteread|remote end closed|50[0234] server error|429 client error"
 _CAUSES: tuple[tuple[str, str, str, str], ...] = (
@@ -74,42 +83,42 @@ _CAUSES: tuple[tuple[str, str, str, str], ...] = (
     (
         "network",
         f"(?i){_UNREACHED}|{_BROKEN_OFF}",
-        "the package index cannot be reached",
+        "cannot reach the package index",
         "connect this machine, or point pip at a mirror or a folder (PIP_INDEX_URL, PIP_FIND_LINKS)",
     ),
     (
         "absent",
         r"No matching distribution found|Could not find a version",
         "the package index has no such version for this machine",
-        "check the name and version, that it is made for this Python and CPU, and where pip looks (PIP_NO_INDEX)",
+        "check the name and version, whether it supports this Python and CPU, and pip's settings (PIP_NO_INDEX)",
     ),
-    ("conflict", r"ResolutionImpossible", "these requirements contradict one another", "loosen one of them"),
+    ("conflict", r"ResolutionImpossible", "these requirements conflict with each other", "relax one of them"),
 )
 
 
-def why(answer: Answer, program: str = "pip") -> Failure:
-    """What a failed pip or venv said, understood."""
+def explain_failure(answer: Answer, program: str = "pip") -> Failure:
+    """Return the cause of a failure of pip or venv, from its output."""
     text = f"{answer.output}\n{answer.errors}"
     last = "".join(f"\n  {program}: {line}" for line in answer.tail.splitlines())
     for kind, pattern, cause, help in _CAUSES:
         if re.search(pattern, text):
             return Failure(cause, help, last, kind)
-    return Failure(f"{program} {answer.ended}", f"see what {program} says above", last, "other")
+    return Failure(f"{program} {answer.ended}", f"see the output of {program} above", last, "other")
 
 
 def make_venv(
-    python: Path | str, place: Path, *, pip: bool, environ: Mapping[str, str], runner: Runner = here
+    python: Path | str, place: Path, *, pip: bool, environ: Mapping[str, str], runner: Runner = run_locally
 ) -> Failure | None:
-    """Make a virtual environment at ``place``; None, or why there is none."""
-    command = [python, "-m", "venv", *([] if pip else ["--without-pip"]), place.absolute()]
+    """Create a virtual environment at ``place``. Return None, or why that failed."""
+    command = [python, "-I", "-m", "venv", *([] if pip else ["--without-pip"]), place.absolute()]
     answer = runner(command, clean_python(environ), place.parent, _VENV_SECONDS)
     if answer.status == 0:
         return None
-    found = why(answer, "venv")
+    found = explain_failure(answer, "venv")
     if found.kind == "disk":
         return found
     return Failure(
-        f"no virtual environment could be made with {python}",
+        f"cannot create a virtual environment with {python}",
         "install the venv module of this Python (Debian and Ubuntu: apt-get install python3-venv)",
         found.last,
         "other",
@@ -117,7 +126,7 @@ def make_venv(
 
 
 def interpreter(place: Path) -> Path:
-    """The interpreter of a virtual environment."""
+    """Return the interpreter of a virtual environment."""
     return place / "bin" / "python"
 
 
@@ -128,24 +137,24 @@ def run_pip(
     environ: Mapping[str, str],
     cwd: Path,
     timeout: float,
-    runner: Runner = here,
+    runner: Runner = run_locally,
 ) -> Failure | None:
-    """Run ``python -m pip`` with these arguments; None, or why it failed."""
-    command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
+    """Run ``python -m pip`` with these arguments. Return None, or why it failed."""
+    command = [python, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
     answer = runner(command, clean_python(environ) | {"PIP_PROGRESS_BAR": "off"}, cwd, timeout)
-    return None if answer.status == 0 else why(answer)
+    return None if answer.status == 0 else explain_failure(answer)
 
 
 def install(
     python: Path, requirements: Sequence[str | Path], *, environ: Mapping[str, str], cwd: Path, timeout: float
 ) -> Answer:
-    """Install into the environment of another interpreter, by this process's pip, else by uv.
+    """Install into the environment of another interpreter with this process's pip, else with uv.
 
-    Answers `NOT_STARTED` where there is neither.
+    The status of the answer is `NOT_STARTED` if neither is available.
     """
     if importlib.util.find_spec("pip") is not None:
         quiet = ["--disable-pip-version-check", "--no-input", "--quiet"]
-        command: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", *quiet]
+        command: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", python, "install", *quiet]
     else:
         command = [shutil.which("uv") or "uv", "pip", "install", "--quiet", "--python", python]
     return run([*command, *requirements], env=clean_python(environ), cwd=cwd, timeout=timeout)

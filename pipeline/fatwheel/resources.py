@@ -1,4 +1,4 @@
-"""Where the scripts are that run outside fatwheel: in build environments, on GPU runners, on users' machines."""
+"""Paths of fatwheel's data files and of the scripts that run without it, in builds and on users' machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fatwheel.errors import UsageError
 
 
 def scripts() -> Path:
-    """The folder of scripts: ``scripts/`` of a checkout, ``fatwheel/scripts/`` of an installed fatwheel."""
+    """Return the folder of scripts: ``scripts/`` of a checkout, ``fatwheel/scripts/`` of an installed fatwheel."""
     package = Path(__file__).resolve().parent
     return next(
         (place for place in (package / "scripts", package.parent.parent / "scripts") if place.is_dir()), package
@@ -16,13 +16,13 @@ def scripts() -> Path:
 
 
 def script(name: str) -> Path:
-    """One of them by its file name. Raises `UsageError` if there is none."""
+    """Return the path of a script. Raises `UsageError` if it is missing."""
     place = scripts() / name
     if not place.is_file():
-        raise UsageError(f"fatwheel has no script {name}", where=str(scripts()))
+        raise UsageError(f"script {name} not found", where=str(scripts()), help="reinstall fatwheel")
     return place
 
 
 def resource(name: str) -> Path:
-    """A file of fatwheel's own data."""
+    """Return the path of a data file."""
     return Path(__file__).resolve().parent / "data" / name

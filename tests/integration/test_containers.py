@@ -99,19 +99,19 @@ pathlib.Path("made-in-the-checkout").touch()
 
 
 def test_a_command_that_fails_in_there_shows_its_words(tmp_path, environ):
-    with pytest.raises(BuildError, match=r"ended with status 3; its last lines:\n  \| no such kernel"):
+    with pytest.raises(BuildError, match=r"exited with code 3; its last lines:\n  \| no such kernel"):
         inside(tmp_path, environ, "print('no such kernel')\nsys.exit(3)")
     assert left(environ) == []
 
 
 def test_a_command_that_is_killed_in_there_says_so(tmp_path, environ):
-    with pytest.raises(BuildError, match="was ended by SIGKILL"):
+    with pytest.raises(BuildError, match="was killed by SIGKILL"):
         inside(tmp_path, environ, "import os\nos.kill(os.getpid(), 9)")
 
 
 def test_silence_in_there_is_ended_with_a_look_at_its_processes(tmp_path, environ):
     script = "import subprocess\nprint('linking', flush=True)\nsubprocess.run(['sleep', '301'])"
-    with pytest.raises(BuildTimeout, match="has printed nothing for") as caught:
+    with pytest.raises(BuildTimeout, match="no output for") as caught:
         inside(tmp_path, environ, script, tuning=BuildOverrides(silence=2.0))
     diagnostics = Path(str(caught.value.help).partition("diagnostics: ")[2].partition(";")[0]).read_text()
     assert "sleep 301" in diagnostics
@@ -121,7 +121,7 @@ def test_silence_in_there_is_ended_with_a_look_at_its_processes(tmp_path, enviro
 
 def test_an_image_that_is_not_declared(tmp_path, environ):
     declaration, planned = pure(tmp_path / "project", GOOD_TREE)
-    with pytest.raises(BuildError, match="no image is declared for podman"):
+    with pytest.raises(BuildError, match="no container image declared for podman"):
         build_cell(declaration, planned, tmp_path / "dist", engine="podman", environ=environ)
 
 

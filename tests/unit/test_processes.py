@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fatwheel.processes import NOT_STARTED, ended, run_group
+from fatwheel.processes import NOT_STARTED, describe_exit, run_group
 from fatwheel.pythons import interpreter, make_venv
 
 
@@ -48,14 +48,14 @@ def test_standard_input_is_empty():
 def test_a_program_that_cannot_start_is_named_as_shells_do(command):
     status, output = run(command)
     assert status == NOT_STARTED
-    assert output.startswith(f"'{command}' cannot be started: ")
+    assert output.startswith(f"cannot start '{command}': ")
 
 
 def test_endings_are_told_in_words():
-    assert ended(1) == "ended with status 1"
-    assert ended(-9) == "was ended by SIGKILL"
-    assert ended(-99) == "was ended by signal 99"
-    assert ended(None) == "did not end in time"
+    assert describe_exit(1) == "exited with code 1"
+    assert describe_exit(-9) == "was killed by SIGKILL"
+    assert describe_exit(-99) == "was killed by signal 99"
+    assert describe_exit(None) == "timed out"
 
 
 def test_a_tick_comes_while_the_command_runs_and_may_end_it(tmp_path):

@@ -1,1 +1,1 @@
-"""A cell becomes a wheel and its record: toolchain, environment, engine, and the station that joins them."""
+"""Build one cell into a wheel with its build record: toolchain, environment, engine and build command."""

@@ -1,4 +1,4 @@
-"""The build station: one cell becomes one wheel and its record, or nothing and an error that says why."""
+"""The build stage: build one cell into a wheel with its build record, or raise the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fatwheel.building import toolchain as toolchains
-from fatwheel.building.cache import Notify, disk_errors
+from fatwheel.building.cache import Notify, output_folder
 from fatwheel.building.containers import check_platform
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.environment import base_python
@@ -43,23 +43,23 @@ def build_cell(
 ) -> BuildRecord:
     """Build one cell into ``out_dir``: ``X.whl``, verified, and then ``X.whl.build.json``.
 
-    ``modules`` makes a slice; ``fake_size`` a placeholder of so many bytes, with no compiler. ``notify`` gets lines of
-    progress, by default on standard error. Whatever fails, ``out_dir`` holds what it held before, no process is left
-    running, and the output of the build command is kept in fatwheel's cache. Raises `BuildError`, `BuildTimeout`,
-    `VerificationError`, and `UsageError` for arguments that cannot be used.
+    ``modules`` selects the modules of a partial wheel. ``fake_size`` makes a placeholder of that many bytes without a
+    compiler. ``notify`` gets lines of progress; by default they go to standard error. After a failure ``out_dir`` is
+    unchanged, no process is left running, and the output of the build command is in fatwheel's cache. Raises
+    `BuildError`, `BuildTimeout`, `VerificationError`, and `UsageError` for invalid arguments.
     """
     choice = engine if isinstance(engine, EngineOptions) else EngineOptions(engine)
     declared = declaration.package(cell.package)
     package = shim_package(declared) if cell.shim else declared
     job = Job(declaration, cell, package, environ or os.environ, notify or _to_stderr)
-    with terminable(), _staging(out_dir) as staging:
+    with terminable(), _staging_folder(out_dir) as staging:
         if fake_size is not None:
             built = job.placeholder(staging, fake_size)
         else:
             _check_cell(cell, package, choice)
-            slice_of = list(modules) if modules and not cell.shim else None
-            named = toolchains.choice_named(toolchain)
-            built = job.build(staging, BuildOptions(choice, named, slice_of, tuning or BuildOverrides()))
+            selected = list(modules) if modules and not cell.shim else None
+            named = toolchains.parse_choice(toolchain)
+            built = job.build(staging, BuildOptions(choice, named, selected, tuning or BuildOverrides()))
         publish(built.wheel, built.record, out_dir, built.statistics)
     return built.record
 
@@ -72,14 +72,14 @@ def can_build(
     toolchain: str = "auto",
     environ: Mapping[str, str] | None = None,
 ) -> str | None:
-    """Why this machine cannot build a cell, or None if it can. Downloads and changes nothing.
+    """Return why this machine cannot build a cell, or None if it can. Downloads and changes nothing.
 
-    What is in a container's image is not looked at.
+    The contents of container images are not checked.
     """
     found = environ or os.environ
     try:
         choice = engine if isinstance(engine, EngineOptions) else EngineOptions(engine)
-        named = toolchains.choice_named(toolchain)
+        named = toolchains.parse_choice(toolchain)
         _check_cell(cell, declaration.package(cell.package), choice)
         compression_flag(declaration, cell)
         if choice.name == "host":
@@ -92,11 +92,11 @@ def can_build(
         return error.what
     if cell.toolkit is None or cell.shim or choice.name != "host":
         return None
-    return toolchains.reason_against(named, cell, found)
+    return toolchains.explain_unavailable(named, cell, found)
 
 
 def _check_cell(cell: Cell, package: Package, choice: EngineOptions) -> None:
-    """Raise `BuildError` for a cell of another CPU that nothing here can build."""
+    """Raise `BuildError` for a cell of another CPU architecture that this machine cannot build."""
     here = platform.machine()
     if cell.arch is None or cell.arch == here:
         return
@@ -105,29 +105,24 @@ def _check_cell(cell: Cell, package: Package, choice: EngineOptions) -> None:
         return
     if package.build.cross:
         return
-    article = "an" if cell.arch[0] in "aeioux" else "a"
-    machine = f"build it on {cell.runner or f'{article} {cell.arch} machine'}"
+    machine = f"build it on {cell.runner}" if cell.runner else f"build it on a machine with {cell.arch}"
     raise BuildError(
-        f"needs {article} {cell.arch} machine, and this one is {here}",
+        f"the cell is for {cell.arch}, but this machine is {here}",
         where=cell.id,
-        help=f"{machine}; if its command can use a cross compiler, declare `cross: true`",
+        help=f"{machine}; if its command supports cross compilation, declare `cross: true`",
     )
 
 
 @contextmanager
-def _staging(out_dir: Path) -> Iterator[Path]:
-    """A hidden folder in ``out_dir``, so that a finished wheel only has to be renamed; gone at the end."""
-    with disk_errors(out_dir, "give another folder"):
-        made = not out_dir.exists()
-        out_dir.mkdir(parents=True, exist_ok=True)
+def _staging_folder(out_dir: Path) -> Iterator[Path]:
+    """Yield a hidden folder in ``out_dir``, so that a finished wheel only has to be renamed; remove it at the end."""
+    with output_folder(out_dir):
         staging = Path(tempfile.mkdtemp(prefix=".building-", dir=out_dir))
         try:
             yield staging
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-            if made and not any(out_dir.iterdir()):
-                out_dir.rmdir()
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201  # progress, where no command shows it
+    print(line, file=sys.stderr, flush=True)  # noqa: T201  # progress, without a command that prints it

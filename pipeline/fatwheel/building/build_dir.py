@@ -1,4 +1,4 @@
-"""The folder of one build: the same path each time, so that compiler caches and outputs do not see another one."""
+"""The folder of one build: always the same path, so that compiler caches and outputs do not change."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel.building.cache import disk_errors, require_space
+from fatwheel.errors import BuildError
 from fatwheel.records.plan import Cell
 
 ANOTHER_DISK = "set TMPDIR to a folder on another disk"
@@ -20,13 +21,13 @@ ANOTHER_DISK = "set TMPDIR to a folder on another disk"
 
 @dataclass(frozen=True)
 class BuildDir:
-    """What a build leaves behind, all below one folder that goes with it."""
+    """The folder of one build, with everything that it writes; removed afterwards."""
 
     folder: Path
 
     @property
     def out(self) -> Path:
-        """What the command makes."""
+        """The output of the command."""
         return self.folder / "out"
 
     @property
@@ -41,14 +42,14 @@ class BuildDir:
 
     @property
     def state(self) -> Path:
-        """What the compiler cache's launcher writes."""
+        """The state of the compiler cache's launcher."""
         return self.folder / "cache"
 
     @property
     def setuptools(self) -> Path:
-        """Settings for setuptools (DIST_EXTRA_CONFIG): what it compiles goes here, and not into the sources.
+        """Settings for setuptools (DIST_EXTRA_CONFIG), which make it compile in this folder.
 
-        There the next cell's build would take the libraries of this one for its own.
+        In the source folder, the build of the next cell would reuse the libraries of this one.
         """
         return self.folder / "setuptools.cfg"
 
@@ -65,16 +66,19 @@ class BuildDir:
 
 @contextmanager
 def build_dir(cell: Cell, room: int) -> Iterator[BuildDir]:
-    """An empty workplace with ``room`` bytes free, removed however the block ends.
+    """Yield an empty build folder with ``room`` bytes free on its disk; remove it at the end of the block.
 
-    It is ``fatwheel-UID/CELL`` below the folder for temporary files, or, while another build of such a cell is in
-    there, one of another name. Raises `BuildError` for a disk that is full or cannot be written.
+    It is ``fatwheel-UID/CELL`` below TMPDIR, or has a random name while another build of the same cell runs. Raises
+    `BuildError` for a disk that is full or cannot be written.
     """
-    base = Path(tempfile.gettempdir())
+    try:
+        base = Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise BuildError("no folder for temporary files is writable", help="set TMPDIR to a writable folder") from error
     require_space(base, room, f"the build of {cell.id}", ANOTHER_DISK)
     with ExitStack() as stack:
         with disk_errors(base, ANOTHER_DISK):
-            work = BuildDir(stack.enter_context(_place(base, cell.id)))
+            work = BuildDir(stack.enter_context(_claim_folder(base, cell.id)))
             stack.callback(shutil.rmtree, work.folder, ignore_errors=True)
             for inner in (work.out, work.temporary, work.home, work.state):
                 inner.mkdir()
@@ -83,38 +87,38 @@ def build_dir(cell: Cell, room: int) -> Iterator[BuildDir]:
 
 
 @contextmanager
-def _place(base: Path, name: str) -> Iterator[Path]:
+def _claim_folder(base: Path, name: str) -> Iterator[Path]:
     own = base / f"fatwheel-{os.getuid()}"
     lock = own / f".{name}.lock"
-    held = _locked(own, lock)
+    held = _try_lock(own, lock)
     if held is None:
         yield Path(tempfile.mkdtemp(prefix=f"fatwheel-{name}-", dir=base))
         return
     folder = own / name
     try:
-        shutil.rmtree(folder, ignore_errors=True)  # what a killed build left
+        shutil.rmtree(folder, ignore_errors=True)  # left by a killed build
         folder.mkdir()
         yield folder
     finally:
         lock.unlink(missing_ok=True)
         os.close(held)
-        with suppress(OSError):  # another build is in there
+        with suppress(OSError):  # another build uses it
             own.rmdir()
 
 
-def _locked(own: Path, lock: Path) -> int | None:
-    """The lock's open file; None if another build has it, or the folder is not this user's alone."""
+def _try_lock(own: Path, lock: Path) -> int | None:
+    """Return the lock's file descriptor; None if another build holds it, or the folder is not private to this user."""
     try:
         own.mkdir(mode=0o700, exist_ok=True)
         seen = own.lstat()
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
-            return None  # where temporary files are everybody's, anybody may have made it
+            return None  # in a shared folder, another user may have created it
         held = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:  # a build that ended just now removed the folder
+    except FileNotFoundError:  # a finishing build has just removed the folder
         return None
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(held).st_ino == lock.stat().st_ino:  # else that build removed this file
+        if os.fstat(held).st_ino == lock.stat().st_ino:  # else the finished build removed this file
             return held
     except (BlockingIOError, FileNotFoundError):
         pass

@@ -1,4 +1,4 @@
-"""fatwheel's own cache: what takes long is made once, whole or not at all, by one process at a time."""
+"""fatwheel's cache: what takes long to make is made once, completely or not at all, by one process at a time."""
 
 from __future__ import annotations
 
@@ -10,78 +10,128 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from fatwheel.errors import BuildError
+from fatwheel.errors import BuildError, UsageError
+from fatwheel.sizes import size
 
 Notify = Callable[[str], None]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_ELSEWHERE = "set FATWHEEL_CACHE to a folder on another disk"
+_NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_SET_CACHE = "set FATWHEEL_CACHE to a folder on another disk"
 
 
 def cache_root(environ: Mapping[str, str]) -> Path:
-    """``$FATWHEEL_CACHE``, else ``fatwheel`` in the user's cache folder."""
+    """Return ``$FATWHEEL_CACHE``, else ``fatwheel`` in the user's cache folder. Raises `UsageError` without a home."""
     own = environ.get("FATWHEEL_CACHE")
     if own:
         return Path(own).absolute()
     base = Path(environ.get("XDG_CACHE_HOME", ""))
-    home = Path(environ.get("HOME") or Path.home())
-    return (base if base.is_absolute() else home / ".cache") / "fatwheel"
+    if base.is_absolute():
+        return base / "fatwheel"
+    try:
+        home = Path(environ.get("HOME") or Path.home())
+    except RuntimeError as error:
+        help = "set FATWHEEL_CACHE to a folder"
+        raise UsageError("this user has no home folder for fatwheel's cache", help=help) from error
+    return home / ".cache" / "fatwheel"
 
 
-def require_space(folder: Path, needed: int, what: str, help: str = _ELSEWHERE) -> None:
-    """Raise `BuildError` unless ``needed`` bytes are free where ``folder`` is, or will be."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    free = shutil.disk_usage(there).free
+def require_space(folder: Path, needed: int, what: str, help: str = _SET_CACHE) -> None:
+    """Raise `BuildError` unless ``needed`` bytes are free on the disk of ``folder``, which may not exist yet."""
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(existing).free
     if free < needed:
         raise BuildError(
-            f"{what} needs {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free",
-            where=str(there),
+            f"{what} needs {size(needed)}, and {size(free)} are free",
+            where=str(existing),
             help=f"free some space, or {help}",
         )
 
 
 @contextmanager
-def disk_errors(where: Path, help: str = _ELSEWHERE) -> Iterator[None]:
-    """A full or read-only disk becomes a `BuildError`; other errors pass."""
+def disk_errors(where: Path, help: str = _SET_CACHE) -> Iterator[None]:
+    """Turn the error of a full or read-only disk into a `BuildError`; pass other errors on."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            what, todo = "the disk is full", f"free some space, or {help}"
-        elif error.errno in _CLOSED:
-            what, todo = f"this cannot be written: {error.strerror}", help
+            what, advice = "the disk is full", f"free some space, or {help}"
+        elif error.errno in _NOT_WRITABLE:
+            what, advice = f"cannot write: {error.strerror}", help
         else:
             raise
-        raise BuildError(what, where=str(error.filename or where), help=todo) from error
+        raise BuildError(what, where=str(error.filename or where), help=advice) from error
+
+
+def make_folder(folder: Path, help: str = _SET_CACHE) -> None:
+    """Create a folder with its parents, if it is missing. Raises `BuildError` if that fails for any reason."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"cannot create this folder: {error.strerror}", where=str(folder), help=help) from error
+
+
+@contextmanager
+def output_folder(folder: Path) -> Iterator[None]:
+    """Create the folder that a user named for output; remove it again if nothing was written there.
+
+    Raises `UsageError` if it cannot be created or written, and `BuildError` if its disk is full afterwards.
+    """
+    try:
+        created = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if error.errno in _FULL:
+            help = "free some space, or choose another output folder"
+            raise BuildError("the disk is full", where=str(folder), help=help) from error
+        if not folder.is_absolute() and not _has_working_folder():
+            raise UsageError("the working folder no longer exists", help="change to another folder") from error
+        what, help = f"cannot write to the output folder: {error.strerror}", "choose another output folder"
+        raise UsageError(what, where=str(folder), help=help) from error
+    try:
+        with disk_errors(folder, "choose another output folder"):
+            yield
+    finally:
+        if created and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _has_working_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @contextmanager
 def locked(path: Path, notify: Notify) -> Iterator[None]:
-    """Hold a lock between processes; ``notify`` says so when another one has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Hold a lock between processes; report through ``notify`` when another process holds it."""
+    make_folder(path.parent)
     with open(path, "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            notify(f"waiting for another fatwheel, which is making {path.stem.lstrip('.')}")
+            notify(f"waiting for the lock of another fatwheel that creates {path.stem.lstrip('.')}: {path}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def get_or_create(place: Path, make: Callable[[Path], None], *, needs: int, what: str, notify: Notify) -> Path:
-    """``place``, made by ``make`` under a temporary name beside it unless it is there.
+    """Return ``place``; if it is missing, call ``make`` with a temporary folder beside it, then rename that folder.
 
-    ``needs`` is the room in bytes that making it takes. An interrupted or failed ``make`` leaves nothing; what a killed
-    one left is swept by the next. Raises `BuildError` for a disk that is full or cannot be written.
+    ``needs`` is the disk space in bytes that ``make`` takes. An interrupted or failed ``make`` leaves nothing behind;
+    the next call removes what a killed one left. Raises `BuildError` for a disk that is full or cannot be written.
     """
     if place.exists():
         return place
     with disk_errors(place.parent), locked(place.parent / f".{place.name}.lock", notify):
         if place.exists():
             return place
-        for left in place.parent.glob(f".{place.name}.making-*"):
-            shutil.rmtree(left)
+        for leftover in place.parent.glob(f".{place.name}.making-*"):
+            shutil.rmtree(leftover)
         require_space(place.parent, needs, what)
         temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.making-", dir=place.parent))
         try:

@@ -1,4 +1,4 @@
-"""The host compiler and nvcc, as they are found: their places, and what they say of themselves."""
+"""Find the host compiler and nvcc, and query their versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fatwheel.processes import NOT_STARTED
 
 @dataclass(frozen=True)
 class Nvcc:
-    """An nvcc: its CUDA_HOME, its release (13.0) and full version (13.0.88), and how it was found."""
+    """An nvcc: its CUDA_HOME, release (13.0) and full version (13.0.88), and where it was found."""
 
     home: Path
     release: str
@@ -37,73 +37,73 @@ class HostCompiler:
 
 
 def host_compiler(environ: Mapping[str, str], *, engine: Engine = HOST, name: str | None = None) -> HostCompiler:
-    """What nvcc will call: ``name``, else ``$NVCC_CCBIN``, else g++ on PATH. Raises `BuildError` if there is none."""
+    """Return the compiler that nvcc will call: ``name``, else ``$NVCC_CCBIN``, else g++. Raises `BuildError`."""
     wanted = name or environ.get("NVCC_CCBIN") or "g++"
     place = Path(wanted) / "g++" if "/" in wanted and engine.has(Path(wanted) / "g++") else Path(wanted)
     found = engine.which(str(place), environ)
     if found is None:
         plain = wanted.endswith("g++") and "/" not in wanted
         raise BuildError(
-            f"there is no host C++ compiler: '{wanted}' is not on PATH" if plain else f"NVCC_CCBIN: no '{wanted}'",
-            help=_install(wanted),
+            f"host C++ compiler not found: '{wanted}' is not on PATH" if plain else f"NVCC_CCBIN: '{wanted}' not found",
+            help=_install_hint(wanted),
         )
-    said = _ask([found, "--version"], environ, engine)
-    return HostCompiler(found, said.splitlines()[0] if said.strip() else "unknown")
+    output = _query([found, "--version"], environ, engine)
+    return HostCompiler(found, output.splitlines()[0] if output.strip() else "unknown")
 
 
-def _install(name: str) -> str:
+def _install_hint(name: str) -> str:
     cross = re.fullmatch(r"(\w+)-linux-gnu-g\+\+", name)
     if cross:
-        return f"install g++-{cross[1].replace('_', '-')}-linux-gnu (Debian and Ubuntu: apt-get install it)"
+        return f"install g++-{cross[1].replace('_', '-')}-linux-gnu (the package's name on Debian and Ubuntu)"
     return "install g++ (Debian and Ubuntu: apt-get install g++; Fedora and RHEL: dnf install gcc-c++)"
 
 
 def system_nvcc(
     environ: Mapping[str, str], usual: Path = Path("/usr/local/cuda"), *, engine: Engine = HOST
 ) -> Nvcc | None:
-    """The nvcc of CUDA_HOME, else of ``usual``, else on PATH. Raises `BuildError` if that does not answer."""
+    """Return the nvcc of CUDA_HOME, else of ``usual``, else on PATH, or None. Raises `BuildError` if it fails."""
     home = environ.get("CUDA_HOME")
     if home:
         if not engine.has(Path(home) / "bin" / "nvcc"):
             raise BuildError(
-                f"CUDA_HOME is {home}, and there is no bin/nvcc in it", help="set CUDA_HOME to a toolkit, or unset it"
+                f"CUDA_HOME is {home}, but it contains no bin/nvcc", help="set CUDA_HOME to a CUDA toolkit, or unset it"
             )
-        return describe(Path(home), environ, "CUDA_HOME", engine=engine)
+        return query_nvcc(Path(home), environ, "CUDA_HOME", engine=engine)
     if engine.has(usual / "bin" / "nvcc"):
-        return describe(usual, environ, str(usual), engine=engine)
+        return query_nvcc(usual, environ, str(usual), engine=engine)
     found = engine.which("nvcc", environ)
     if not found:
         return None
-    return describe(_top(found, environ, engine), environ, "PATH", program=found, engine=engine)
+    return query_nvcc(_toolkit_folder(found, environ, engine), environ, "PATH", program=found, engine=engine)
 
 
-def describe(
+def query_nvcc(
     home: Path, environ: Mapping[str, str], found: str, program: str | None = None, *, engine: Engine = HOST
 ) -> Nvcc:
-    """Ask the nvcc of a CUDA_HOME for its release. Raises `BuildError` if that is not an nvcc that runs."""
+    """Query the release of the nvcc in a CUDA_HOME. Raises `BuildError` if it does not run or is not nvcc."""
     program = program or str(home / "bin" / "nvcc")
-    said = _ask([program, "--version"], environ, engine)
-    release = re.search(r"release (\d+\.\d+)", said)
+    output = _query([program, "--version"], environ, engine)
+    release = re.search(r"release (\d+\.\d+)", output)
     if not release:
-        last = said.strip().splitlines()[-1:] or ["nothing"]
+        last = output.strip().splitlines()[-1:] or ["no output"]
         raise BuildError(
-            f"{program} does not say which release it is; it says: {last[0]}",
-            help="set CUDA_HOME to a CUDA toolkit, or take --toolchain pypi",
+            f"{program} --version printed no CUDA release: {last[0]}",
+            help="set CUDA_HOME to a CUDA toolkit, or use --toolchain pypi",
         )
-    full = re.search(r"\bV(\d+\.\d+\.\d+)", said)
+    full = re.search(r"\bV(\d+\.\d+\.\d+)", output)
     return Nvcc(home, release[1], full[1] if full else release[1], found)
 
 
-def _top(program: str, environ: Mapping[str, str], engine: Engine) -> Path:
-    """The toolkit that an nvcc on PATH belongs to, which may be a wrapper elsewhere: it names it in a dry run."""
-    said = _ask([program, "--dryrun", "-x", "cu", "-c", "/dev/null"], environ, engine)
-    top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+def _toolkit_folder(program: str, environ: Mapping[str, str], engine: Engine) -> Path:
+    """Return the toolkit of an nvcc on PATH. A wrapper may be in another folder, so a dry run prints the path."""
+    output = _query([program, "--dryrun", "-x", "cu", "-c", "/dev/null"], environ, engine)
+    top = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
     return Path(os.path.normpath(top[1].strip())) if top else Path(program).parent.parent
 
 
-def _ask(command: list[str], environ: Mapping[str, str], engine: Engine) -> str:
+def _query(command: list[str], environ: Mapping[str, str], engine: Engine) -> str:
     answer = engine.ask(command, env=environ)
     if answer.status in (None, NOT_STARTED):
         why = answer.tail if answer.status == NOT_STARTED else answer.ended
-        raise BuildError(f"'{command[0]}' does not answer: {why}", help="check that it runs by hand")
+        raise BuildError(f"'{command[0]}' does not run: {why}", help="check that it runs in a shell")
     return answer.output + answer.errors

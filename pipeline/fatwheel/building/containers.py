@@ -1,4 +1,4 @@
-"""docker and podman: one container for a build, that ends with it however it ends."""
+"""Run a build in one docker or podman container, which is removed however the build ends."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from fatwheel.building.images import ARCHES, PLATFORMS, Client, LocalImage, Regi
 from fatwheel.errors import BuildError
 from fatwheel.processes import GRACE, Answer, Sink, Tick, run, run_group
 from fatwheel.records.build import Image
+from fatwheel.secret_names import is_secret
 
 _START = 120.0  # seconds for a container to start
 _STOP = 10.0
-# The container lives as long as its standard input: when fatwheel ends, even by KILL, the pipe closes and the kernel
-# ends whatever still runs in there. TERM to all (below) must not end this first.
+# The container runs as long as its standard input is open. When fatwheel exits, even by SIGKILL, the pipe closes and
+# the kernel kills the remaining processes of the container. SIGTERM to all processes (below) must not stop this one.
 _LIFELINE = "trap '' TERM; echo ready; cat >/dev/null; :"
 _TERM_ALL = "kill -TERM -1"
-# Of this machine's environment, what a build in a container is told too: how to reach the network, and wishes.
+# Variables of this machine that builds in containers get too: network settings and build options.
 _PASSED = re.compile(
     r"(?i:https?_proxy|no_proxy|all_proxy)|PIP_(?!TARGET|PREFIX|USER|ROOT|PYTHON|CACHE_DIR|CONFIG_FILE).*"
     r"|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|SOURCE_DATE_EPOCH|MAX_JOBS|NVCC_(THREADS|PREPEND_FLAGS|APPEND_FLAGS)"
     r"|CI"
 )
 _CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-# Variables that mean something to the engine's own client: these go by value, and none of them is a secret.
+# Variables that would change the engine's client: passed on its command line, unless they are secret.
 _OF_CLIENT = re.compile(r"PATH|HOME|TMPDIR|USER|LANG|LC_.*|LD_.*|XDG_.*|DOCKER_.*|CONTAINERS?_.*|PODMAN_.*|REGISTRY_.*")
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder or file that is in the container under its own path."""
+    """A folder or file that is mounted in the container under its own path."""
 
     path: Path
     writable: bool = False
@@ -50,9 +51,9 @@ class Container:
     """A running container; an `Engine`."""
 
     client: Client
-    held: LocalImage
+    local: LocalImage
     title: str
-    root: int  # process id of its first process on this machine, 0 where that cannot be told
+    root: int  # process ID of its first process on this machine, 0 if unknown
 
     @property
     def name(self) -> str:
@@ -62,12 +63,12 @@ class Container:
     @property
     def arch(self) -> str:
         """See `Engine.arch`."""
-        return self.held.arch
+        return self.local.arch
 
     @property
     def image(self) -> Image | None:
         """See `Engine.image`."""
-        return self.held.image
+        return self.local.image
 
     def run(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, sink: Sink, tick: Tick | None = None
@@ -108,15 +109,15 @@ class Container:
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def _exec(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[list[str], Mapping[str, str]]:
-        """The client's command line, and its environment, in which values that may be secret travel."""
+        """Return the client's command line, and its environment, which holds the values that may be secret."""
         line = [self.client.program, "exec", "--workdir", str(cwd)]
         for name, value in env.items():
-            line += ["--env", f"{name}={value}" if _OF_CLIENT.fullmatch(name) else name]
-        quiet = {name: value for name, value in env.items() if not _OF_CLIENT.fullmatch(name)}
-        return [*line, self.title, *command], dict(self.client.environ) | quiet
+            line += ["--env", f"{name}={value}" if _affects_client(name) else name]
+        hidden = {name: value for name, value in env.items() if not _affects_client(name)}
+        return [*line, self.title, *command], dict(self.client.environ) | hidden
 
     def _terminate(self) -> None:
-        """TERM to all that runs in there, and a little time to end; closing the container then kills the rest."""
+        """Send SIGTERM to all processes of the container and wait briefly; closing it then kills the rest."""
         answer = self.client.ask("exec", self.title, "sh", "-c", _TERM_ALL, timeout=GRACE)
         deadline = time.monotonic() + GRACE
         while answer.status is not None and time.monotonic() < deadline and self._busy():
@@ -140,16 +141,16 @@ def container(
     login: RegistryCredentials | None,
     notify: Notify,
 ) -> Iterator[Container]:
-    """A container of an image for as long as the block runs. Raises `BuildError` where there can be none."""
+    """Run a container of an image for the duration of the block. Raises `BuildError` if it does not start."""
     client = Client(choice.name, environ)
     client.check()
     check_platform(arch)
-    held = client.image(image, arch, login=login, notify=notify)
+    local = client.image(image, arch, login=login, notify=notify)
     name = f"fatwheel-{re.sub(r'[^a-zA-Z0-9_.-]', '-', title)}-{secrets.token_hex(4)}"
     command = [
         choice.name, "run", "--rm", "-i", "--name", name, "--platform", PLATFORMS[arch], "--pull", "never",
-        *_users(client), *_network(choice), *_volumes(choice, mounts, environ), "--workdir", "/", "--entrypoint", "sh",
-        image, "-c", _LIFELINE,
+        *_user_options(client), *_network_options(choice), *_volume_options(choice, mounts, environ),
+        "--workdir", "/", "--entrypoint", "sh", image, "-c", _LIFELINE,
     ]  # fmt: skip
     process = subprocess.Popen(
         command, env=dict(environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -157,7 +158,7 @@ def container(
     )  # fmt: skip
     try:
         _await_ready(process, choice.name, image)
-        yield Container(client, held, name, _root(client, name))
+        yield Container(client, local, name, _root_process(client, name))
     finally:
         _close(process, client, name)
 
@@ -166,39 +167,43 @@ def check_platform(arch: str) -> None:
     """Raise `BuildError` if containers of a CPU architecture do not run on this machine."""
     if not runs_here(arch):
         raise BuildError(
-            f"containers for {arch} do not run on this {os.uname().machine} machine",
+            f"this {os.uname().machine} machine cannot run {arch} containers",
             help=f"register qemu for {arch} (Debian and Ubuntu: apt-get install qemu-user-static binfmt-support)",
         )
 
 
 def runs_here(arch: str, binfmt: Path = Path("/proc/sys/fs/binfmt_misc")) -> bool:
-    """Whether this machine runs programs for a CPU architecture: its own, or one that binfmt hands to qemu."""
+    """Return whether this machine runs programs of a CPU architecture: its own, or through binfmt and qemu."""
     if ARCHES.get(os.uname().machine) == arch:
         return True
     entry = binfmt / f"qemu-{arch}"
     return entry.is_file() and entry.read_text(encoding="utf-8").startswith("enabled")
 
 
-def container_environ(held: Mapping[str, str], host: Mapping[str, str], home: Path, cache: Path) -> dict[str, str]:
-    """What commands in a container start from: the image's own variables, and a few of this machine's."""
-    passed = {name: value for name, value in host.items() if _PASSED.fullmatch(name)}
-    path = held.get("PATH") or "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return {**held, **passed, "PATH": path, "HOME": str(home), "FATWHEEL_CACHE": str(cache)}
+def container_environ(image: Mapping[str, str], host: Mapping[str, str], home: Path, cache: Path) -> dict[str, str]:
+    """Return the base environment of commands in a container: the image's variables, and some of this machine's."""
+    passed = {name: value for name, value in host.items() if _PASSED.fullmatch(name) and not is_secret(name)}
+    path = image.get("PATH") or "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {**image, **passed, "PATH": path, "HOME": str(home), "FATWHEEL_CACHE": str(cache)}
 
 
-def _users(client: Client) -> list[str]:
-    """Options by which files in mounted folders belong to who runs this, and not to root."""
+def _affects_client(name: str) -> bool:
+    return bool(_OF_CLIENT.fullmatch(name)) and not is_secret(name)
+
+
+def _user_options(client: Client) -> list[str]:
+    """Return options that make files in mounted folders belong to the current user instead of root."""
     if client.rootless():
         keep = ["--userns", "keep-id"] if client.program == "podman" else []
         return [*keep, "--user", f"{os.getuid()}:{os.getgid()}" if keep else "0:0"]
     return ["--user", f"{os.getuid()}:{os.getgid()}"]
 
 
-def _network(choice: EngineOptions) -> list[str]:
+def _network_options(choice: EngineOptions) -> list[str]:
     return ["--network", choice.network] if choice.network else []
 
 
-def _volumes(choice: EngineOptions, mounts: Sequence[Mount], environ: Mapping[str, str]) -> list[str]:
+def _volume_options(choice: EngineOptions, mounts: Sequence[Mount], environ: Mapping[str, str]) -> list[str]:
     found = {str(mount.path): mount.writable for mount in mounts}
     for name in _CERTIFICATES:
         file = environ.get(name)
@@ -230,20 +235,20 @@ def _await_ready(process: subprocess.Popen[bytes], program: str, image: str) -> 
     errors = process.communicate()[1].decode(errors="replace").strip()
     last = "".join(f"\n  | {line}" for line in errors.splitlines()[-6:])
     raise BuildError(
-        f"{program} starts no container of {image}{last}",
-        help=f"see whether this runs: {program} run --rm {image} sh -c true",
+        f"{program} cannot start a container of {image}{last}",
+        help=f"try: {program} run --rm {image} sh -c true",
     )
 
 
-def _root(client: Client, name: str) -> int:
-    """The first process of the container as this machine numbers it; 0 where the engine is on another machine."""
+def _root_process(client: Client, name: str) -> int:
+    """Return the ID of the container's first process on this machine; 0 if the engine runs on another machine."""
     said = client.ask("inspect", "--format", "{{.State.Pid}}", name).output.strip()
     pid = int(said) if said.isdigit() else 0
     return pid if pid and Path(f"/proc/{pid}").exists() else 0
 
 
 def _close(process: subprocess.Popen[bytes], client: Client, name: str) -> None:
-    """End the container and see that it is gone."""
+    """Stop the container and check that it is removed."""
     assert process.stdin is not None  # noqa: S101  # it was started with pipes
     with suppress(OSError):
         process.stdin.close()

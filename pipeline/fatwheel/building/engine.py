@@ -1,4 +1,4 @@
-"""Where a build runs: the seam between the station and the host, docker or podman."""
+"""Build engines: one interface to run commands on the host, or in docker or podman containers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fatwheel.processes import Answer, Sink, Tick, run, run_group
 from fatwheel.records.build import Image
 
 ENGINES = ("host", "docker", "podman")
-"""Every name that --engine knows."""
+"""The values of --engine."""
 
 ANSWER = 60.0
-"""Seconds that a compiler or a container engine has to say what it is."""
+"""Seconds after which a query of a compiler or a container engine times out."""
 
 
 class Engine(Protocol):
-    """A place that runs the commands of a build. All of fatwheel's folders are there under their own paths."""
+    """Runs the commands of a build. In containers, fatwheel's folders are mounted under the same paths."""
 
     @property
     def name(self) -> str:
@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     @property
     def arch(self) -> str:
-        """The CPU architecture of what runs there."""
+        """The CPU architecture of its programs."""
 
     @property
     def image(self) -> Image | None:
@@ -39,26 +39,26 @@ class Engine(Protocol):
     def run(
         self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path, sink: Sink, tick: Tick | None = None
     ) -> int:
-        """Run to the end, as `fatwheel.processes.run_group` does; ``tick`` gets the root of the process tree, or 0."""
+        """Run like `fatwheel.processes.run_group`; ``tick`` gets the root of the process tree, or 0 if unknown."""
 
     def ask(
         self, command: Sequence[str | Path], *, env: Mapping[str, str], timeout: float = ANSWER, cwd: Path | None = None
     ) -> Answer:
-        """Run to the end and return what was said, as `fatwheel.processes.run` does."""
+        """Run like `fatwheel.processes.run`, and return the exit code and the output."""
 
     def which(self, program: str, env: Mapping[str, str]) -> str | None:
-        """Where a program is, by the PATH of ``env``."""
+        """Return the path of a program on the PATH of ``env``, or None."""
 
     def has(self, path: Path) -> bool:
-        """Whether there is a file or folder of that name."""
+        """Return whether a file or folder exists."""
 
     def glibc(self, env: Mapping[str, str]) -> tuple[int, int]:
-        """The version of its C library; (0, 0) if that is not glibc."""
+        """Return the version of its glibc; (0, 0) for another C library."""
 
 
 @dataclass(frozen=True)
 class HostEngine:
-    """The machine itself, as it is."""
+    """Runs commands on this machine, without a container."""
 
     name: str = "host"
     image: Image | None = None
@@ -101,21 +101,23 @@ HOST = HostEngine()
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Which engine, and how its containers are started. ``image`` takes the place of the cell's."""
+    """The engine and the options of its containers. ``image`` replaces that of the cell."""
 
     name: str = "host"
     image: str | None = None
-    network: str | None = None  # host, none, or a network's name; None: the engine's own default
-    volumes: tuple[str, ...] = ()  # like /usr/local/cuda:/usr/local/cuda:ro
+    network: str | None = None  # host, none, or the name of a network; None: the default of the engine
+    volumes: tuple[str, ...] = ()  # e.g. /usr/local/cuda:/usr/local/cuda:ro
 
     def __post_init__(self) -> None:
-        """Raise `UsageError` for what cannot be meant."""
+        """Raise `UsageError` for an unknown engine, an invalid volume, or container options for the host."""
         if self.name not in ENGINES:
-            raise UsageError(f"there is no engine '{self.name}'", help=f"choose one of: {', '.join(ENGINES)}")
+            raise UsageError(f"unknown engine '{self.name}'", help=f"choose one of: {', '.join(ENGINES)}")
         wrong = [volume for volume in self.volumes if not 2 <= len(volume.split(":")) <= 3 or volume[0] != "/"]
         if wrong:
-            raise UsageError(f"'{wrong[0]}' is not a volume", help="write it like /usr/local/cuda:/usr/local/cuda:ro")
+            raise UsageError(
+                f"invalid volume '{wrong[0]}'", help="use SRC:DST[:ro], e.g. /usr/local/cuda:/usr/local/cuda:ro"
+            )
         if self.name == "host" and (self.image or self.network or self.volumes):
             raise UsageError(
-                "image, network and volumes are for containers", help="add --engine docker or --engine podman"
+                "--image, --network and --volume need a container engine", help="add --engine docker or --engine podman"
             )

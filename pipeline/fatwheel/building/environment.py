@@ -1,4 +1,4 @@
-"""A package's own Python for its builds: a virtual environment with what it requires, made once and kept."""
+"""The build environment of a package: a cached virtual environment with its build requirements."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fatwheel.plan.requirements import fill_requirements
 from fatwheel.pythons import clean_python
 from fatwheel.records.plan import Cell
 
-# A CPU build of PyTorch with what it needs is 1 GB installed and 0.3 GB to download; without requirements: 1 MB.
-_ROOM = 1_500_000_000
-_ROOM_EMPTY = 20_000_000
-_NEWEST_FIRST = ("3.13", "3.12", "3.11", "3.10", "3.9")  # of an image, where no axis says which
+# Bytes of disk space. A CPU build of PyTorch with its dependencies takes about 1 GiB, and 0.3 GiB to download.
+_ROOM = 1536 << 20
+_ROOM_EMPTY = 20 << 20
+_NEWEST_FIRST = ("3.14", "3.13", "3.12", "3.11", "3.10", "3.9")  # in an image, without an axis `python`
 
 
 def build_python(
@@ -34,24 +34,23 @@ def build_python(
     engine: Engine = HOST,
     retries: DownloadRetries = NO_RETRIES,
 ) -> Path:
-    """The interpreter of an environment with the package's requirements.
+    """Return the interpreter of an environment with the package's build requirements.
 
-    It is kept in fatwheel's cache under a name that follows from the requirements, the Python, the CPU and the image,
-    so that equal needs share one. Raises `BuildError`, with pip's own words where pip fails.
+    It is cached under a key of the requirements, the Python version, the CPU and the image. Raises `BuildError`, with
+    pip's last lines if pip fails.
     """
     requires, no_deps = fill_requirements(build.requires, cell), fill_requirements(build.no_deps, cell)
     base = base_python(cell, environ, engine)
     version = _version_of(base, environ, engine)
-    wishes = {"requires": requires, "no_deps": no_deps, "python": version, "machine": engine.arch}
+    inputs = {"requires": requires, "no_deps": no_deps, "python": version, "machine": engine.arch}
     if engine.image:
-        wishes["image"] = engine.image.digest or engine.image.name
-    key = hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
+        inputs["image"] = engine.image.digest or engine.image.name
+    key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
     place = cache_root(environ) / "environments" / f"py{'.'.join(version.split('.')[:2])}-{key}"
     clean = clean_python(environ)
 
     def make(temporary: Path) -> None:
-        wanted = bool(requires or no_deps)
-        python = make_venv(base, temporary / "env", pip=wanted, environ=clean, engine=engine)
+        python = make_venv(base, temporary / "env", pip=bool(requires or no_deps), environ=clean, engine=engine)
         for options, requirements in (([], requires), (["--no-deps"], no_deps)):
             if requirements:
                 run_pip(
@@ -64,7 +63,7 @@ def build_python(
                     engine=engine,
                     retries=retries,
                 )
-        _rehome(temporary / "env", place / "env")
+        _replace_paths(temporary / "env", place / "env")
 
     room = _ROOM if requires or no_deps else _ROOM_EMPTY
     get_or_create(place, make, needs=room, what=f"the build environment of {cell.package}", notify=notify)
@@ -72,13 +71,13 @@ def build_python(
 
 
 def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -> str:
-    """The Python that the cell's axis ``python`` names, found on PATH or where manylinux images keep theirs.
+    """Return the Python of the cell's axis ``python``, found on PATH or where manylinux images install it.
 
-    Without such an axis this process's own; in a container the newest that it has.
+    Without such an axis, this process's interpreter; in a container, the newest one. Raises `BuildError`.
     """
     wanted = cell.axes.get("python")
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if engine.image is None and wanted in (None, here):
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if engine.image is None and wanted in (None, own):
         return sys.executable
     for version in [wanted] if wanted else _NEWEST_FIRST:
         nodot, release = version.replace(".", ""), version.removesuffix("t")  # 3.13t: free-threaded
@@ -86,27 +85,23 @@ def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -
             found = engine.which(name, environ)
             if found and _version_of(found, environ, engine).startswith(f"{release}."):
                 return found
-    place = f"the image {engine.image.name}" if engine.image else "PATH"
-    raise BuildError(
-        f"there is no Python {wanted or '3'} here",
-        where=cell.id,
-        help=f"install it, so that python{wanted or '3'} is on {place}"
-        if not engine.image
-        else f"take an image that has it; {place} has none",
-    )
+    name = f"Python {wanted or '3'}"
+    if engine.image:
+        raise BuildError(f"{name} not found in image {engine.image.name}", where=cell.id, help="use an image with it")
+    raise BuildError(f"{name} not found", where=cell.id, help=f"install it, so that python{wanted or '3'} is on PATH")
 
 
 def _version_of(python: str, environ: Mapping[str, str], engine: Engine) -> str:
-    """The full version of an interpreter; empty if it does not run, as a version manager's shim may not."""
+    """Return the full version of an interpreter; empty if it does not run, e.g. a shim of a version manager."""
     if python == sys.executable and engine.image is None:
         return platform.python_version()
-    command = [python, "-c", "import platform; print(platform.python_version())"]
+    command = [python, "-I", "-c", "import platform; print(platform.python_version())"]
     answer = engine.ask(command, env=environ)
     return answer.output.strip() if answer.status == 0 else ""
 
 
-def _rehome(built: Path, final: Path) -> None:
-    """Write the final place into what pip and venv wrote the temporary one into: scripts and pyvenv.cfg."""
+def _replace_paths(built: Path, final: Path) -> None:
+    """Replace the temporary path by the final one in scripts and pyvenv.cfg, where pip and venv wrote it."""
     old, new = str(built).encode(), str(final).encode()
     for path in [built / "pyvenv.cfg", *(built / "bin").iterdir()]:
         if path.is_file() and not path.is_symlink() and path.stat().st_size < 1_000_000:
@@ -116,7 +111,7 @@ def _rehome(built: Path, final: Path) -> None:
 
 
 def torch_cuda(python: Path) -> str | None:
-    """The CUDA release that the environment's PyTorch was built with; None for a CPU build and for no PyTorch."""
+    """Return the CUDA release of the environment's PyTorch; None for a CPU build or without PyTorch."""
     for path in python.parent.parent.glob("lib/python*/site-packages/torch/version.py"):
         found = re.search(r"^cuda\b[^=\n]*=\s*['\"]([0-9.]+)['\"]", path.read_text(encoding="utf-8"), re.MULTILINE)
         return found[1] if found else None
@@ -124,11 +119,11 @@ def torch_cuda(python: Path) -> str | None:
 
 
 def check_torch(python: Path, cell: Cell) -> None:
-    """Raise `BuildError` if the environment's PyTorch is for another CUDA release than the cell's."""
+    """Raise `BuildError` if the environment's PyTorch is for another CUDA release than the cell."""
     release = torch_cuda(python)
     if release is not None and cell.toolkit is not None and release != cell.toolkit:
         raise BuildError(
-            f"the build environment's PyTorch is for CUDA {release}, and the cell is CUDA {cell.toolkit}",
+            f"the build environment's PyTorch is for CUDA {release}, but the cell is for CUDA {cell.toolkit}",
             where=cell.id,
-            help="require a PyTorch of that CUDA, or a CPU build of it",
+            help="require a PyTorch for that CUDA release, or a CPU build",
         )

@@ -1,9 +1,9 @@
-"""Host builds that keep to the declared glibc floor: stand-ins for libraries that glibc 2.34 merged into libc.so.6.
+"""Stub libraries that keep host builds within the declared glibc floor, for libraries that glibc 2.34 merged into libc.
 
-CUDA's static runtime, and much else, uses threads, shared memory and dlopen. Linked on a machine with glibc 2.34 or
-later, such code asks for the new versions of these symbols (GLIBC_2.34) and does not load on an older machine, though
-it needs nothing new. The old versions still exist in every glibc. Libraries of the old names that offer only those, put
-where the linker looks first, make it write the old ones down.
+CUDA's static runtime, among others, uses threads, shared memory and dlopen. Linked on a machine with glibc 2.34 or
+later, such code requires the new versions of these symbols (GLIBC_2.34) and does not load on older machines, although
+it needs nothing new. Every glibc still has the old versions. With stubs of the old libraries, which have only the old
+versions, first on its search path, the linker records those.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from fatwheel.building.engine import HOST, Engine
 from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError
 
-# From here on libpthread, libdl and librt are part of libc.so.6 (glibc's release notes of 2.34).
+# The first glibc in which libpthread, libdl and librt are part of libc.so.6, from its release notes.
 _MERGED = (2, 34)
-# Symbols of which 2.34 made a new version, by the library that they were in and the version that x86_64 had before
-# (`readelf --dyn-syms` of glibc 2.36: those with GLIBC_2.34 as their default and an older version beside it).
+# Symbols with a new version in 2.34, by their former library and their former version on x86_64 (`readelf --dyn-syms`
+# of glibc 2.36: those with the default GLIBC_2.34 and another, older version).
 _LIBRARIES: dict[str, dict[str, str]] = {
     "libpthread.so.0": {
         "GLIBC_2.2.5": """
@@ -85,7 +85,7 @@ _LIBRARIES: dict[str, dict[str, str]] = {
         "GLIBC_2.4": "lio_listio lio_listio64",
     },
 }
-# The first glibc of each CPU: what x86_64 has under an older version, a later CPU has under its first.
+# The first glibc of each CPU: symbols that are older than it have its version there.
 _FIRST = {"x86_64": (2, 2, 5), "aarch64": (2, 17)}
 
 
@@ -98,31 +98,31 @@ def glibc_stubs(
     *,
     engine: Engine = HOST,
 ) -> Path | None:
-    """The folder of stand-ins to link with first; None where the package's floor or this machine's glibc needs none.
+    """Return the folder of stub libraries to link first; None if the glibc floor or this machine needs none.
 
-    Raises `BuildError` if the host compiler cannot make them.
+    Raises `BuildError` if the host compiler cannot link them.
     """
     if package.manylinux is None or _version(package.manylinux) >= _MERGED:
         return None
-    # A cross compiler brings a glibc of its own, of the same release as the machine's where a distribution made both.
+    # A cross compiler has its own glibc, usually of the same release as the machine's.
     if engine.glibc(environ) < _MERGED:
         return None
     listing = hashlib.sha256(repr((_LIBRARIES, _FIRST)).encode()).hexdigest()[:8]
-    place = cache_root(environ) / "toolkits" / f"glibc-stand-ins-{arch}-{listing}"
+    place = cache_root(environ) / "toolkits" / f"glibc-stubs-{arch}-{listing}"
 
     def make(temporary: Path) -> None:
         for soname, listed in _LIBRARIES.items():
-            _stand_in(engine, temporary, soname, _versions(listed, arch), host, environ)
+            _make_stub(engine, temporary, soname, _symbols_by_version(listed, arch), host, environ)
 
-    return get_or_create(place, make, needs=1_000_000, what="stand-ins for old glibc libraries", notify=notify)
+    return get_or_create(place, make, needs=1 << 20, what="stubs of old glibc libraries", notify=notify)
 
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("_")[:2])
 
 
-def _versions(listed: Mapping[str, str], arch: str) -> dict[str, list[str]]:
-    """Symbols by the version that this CPU's glibc has them under."""
+def _symbols_by_version(listed: Mapping[str, str], arch: str) -> dict[str, list[str]]:
+    """Return the symbols by their version in the glibc of this CPU."""
     found: dict[str, list[str]] = {}
     for version, symbols in listed.items():
         number = tuple(map(int, version.removeprefix("GLIBC_").split(".")))
@@ -131,7 +131,7 @@ def _versions(listed: Mapping[str, str], arch: str) -> dict[str, list[str]]:
     return found
 
 
-def _stand_in(  # noqa: PLR0917
+def _make_stub(  # noqa: PLR0917
     engine: Engine,
     folder: Path,
     soname: str,
@@ -139,7 +139,7 @@ def _stand_in(  # noqa: PLR0917
     host: HostCompiler,
     environ: Mapping[str, str],
 ) -> None:
-    """One library that defines symbols under their versions, and does nothing."""
+    """Make one library that defines the symbols with their versions, as empty functions."""
     stem = soname.split(".", maxsplit=1)[0]
     source, script = folder / f"{stem}.c", folder / f"{stem}.map"
     symbols = [symbol for held in nodes.values() for symbol in held]
@@ -154,5 +154,5 @@ def _stand_in(  # noqa: PLR0917
     ]  # fmt: skip
     answer = engine.ask(command, env=environ, cwd=folder)
     if answer.status != 0:
-        said = " / ".join(answer.tail.splitlines()[-3:])
-        raise BuildError(f"the host compiler cannot make a library: {said}", help=f"check {host.path}")
+        last = " / ".join(answer.tail.splitlines()[-3:])
+        raise BuildError(f"the host compiler cannot link a library: {last}", help=f"check {host.path}")

@@ -1,4 +1,4 @@
-"""Container images: whether an engine answers, what an image is, and getting one, with retries and with a login."""
+"""Container images: query the engine, inspect an image, and pull it, with retries and registry credentials."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fatwheel.processes import Answer, run
 from fatwheel.records.build import Image
 
 ARCHES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64", "aarch64": "aarch64"}
-"""CPU architectures as engines name them, and as wheels do."""
+"""CPU architectures by the names of engines and of wheels, as wheels name them."""
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
-_ANSWER = 60.0  # seconds that an engine has for a question
-_PULL = 3600.0  # seconds for one try: CUDA images are 5 GB
-_WAITS = (5.0, 20.0)  # seconds between tries
+_ANSWER = 60.0  # seconds until a query times out
+_PULL = 3600.0  # seconds for one attempt: CUDA images have about 5 GiB
+_WAITS = (5.0, 20.0)  # seconds between attempts
 _FINAL = re.compile(
     r"(?i)unauthorized|denied|forbidden|manifest unknown|not found|does not exist|no such image|invalid reference"
 )
@@ -31,7 +31,7 @@ _CLOSED = re.compile(r"(?i)unauthorized|denied|forbidden|authentication required
 
 @dataclass(frozen=True)
 class RegistryCredentials:
-    """What opens a private registry; ``secret`` is the name of the variable that the token came from."""
+    """A login for a private registry; ``secret`` is the name of the variable that holds the token."""
 
     registry: str
     user: str
@@ -41,7 +41,7 @@ class RegistryCredentials:
 
 @dataclass(frozen=True)
 class LocalImage:
-    """An image that the engine has: what it is, its CPU architecture and its own environment."""
+    """An image that the engine has already: its name and digest, CPU architecture and environment variables."""
 
     image: Image
     arch: str
@@ -50,74 +50,76 @@ class LocalImage:
 
 @dataclass(frozen=True)
 class Client:
-    """The command line of docker or podman."""
+    """The docker or podman client."""
 
     program: str
     environ: Mapping[str, str]
     pause: Callable[[float], None] = time.sleep
 
     def ask(self, *arguments: str, timeout: float = _ANSWER, stdin: str | None = None) -> Answer:
-        """What it says to a command line."""
+        """Run the client with these arguments."""
         return run([self.program, *arguments], env=self.environ, timeout=timeout, stdin=stdin)
 
     def check(self) -> str:
-        """The engine's version. Raises `BuildError` unless the engine itself answers: a client alone will not do."""
+        """Return the engine's version. Raises `BuildError` unless the engine itself responds, not only its client."""
         form = "{{.ServerVersion}}" if self.program == "docker" else "{{.Version.Version}}"
         answer = self.ask("info", "--format", form)
         if answer.status != 0 or not re.match(r"\d", answer.output.strip()):
-            said = (answer.errors.strip().splitlines() or [answer.output.strip() or answer.ended])[-1]
+            last = (answer.errors.strip().splitlines() or [answer.output.strip() or answer.ended])[-1]
             raise BuildError(
-                f"{self.program} does not answer: {said}",
-                help=f"install and start {self.program}, or take --engine host",
+                f"{self.program} does not respond: {last}",
+                help=f"install and start {self.program}, or use --engine host",
             )
         return answer.output.strip()
 
     def rootless(self) -> bool:
-        """Whether root in its containers is an ordinary user of this machine."""
+        """Return whether root in its containers is an unprivileged user of this machine."""
         form = "{{.SecurityOptions}}" if self.program == "docker" else "rootless={{.Host.Security.Rootless}}"
-        said = self.ask("info", "--format", form).output
-        return "rootless" in said and "rootless=false" not in said
+        options = self.ask("info", "--format", form).output
+        return "rootless" in options and "rootless=false" not in options
 
-    def held(self, name: str) -> LocalImage | None:
-        """An image that is here already."""
+    def find(self, name: str) -> LocalImage | None:
+        """Return an image if the engine has it already."""
         answer = self.ask("image", "inspect", name)
         if answer.status != 0:
             return None
-        about = json.loads(answer.output)[0]
-        digests = [one.partition("@")[2] for one in about.get("RepoDigests") or ()]
-        digest = (digests or [about.get("Digest") or about.get("Id")])[0]
-        variables = dict(one.split("=", 1) for one in (about.get("Config") or {}).get("Env") or () if "=" in one)
-        found = ARCHES.get(about.get("Architecture", ""), about.get("Architecture", ""))
+        data = json.loads(answer.output)[0]
+        digests = [one.partition("@")[2] for one in data.get("RepoDigests") or ()]
+        digest = (digests or [data.get("Digest") or data.get("Id")])[0]
+        variables = dict(one.split("=", 1) for one in (data.get("Config") or {}).get("Env") or () if "=" in one)
+        found = ARCHES.get(data.get("Architecture", ""), data.get("Architecture", ""))
         return LocalImage(Image(name=name, digest=digest), found, variables)
 
     def image(self, name: str, arch: str, *, login: RegistryCredentials | None, notify: Notify) -> LocalImage:
-        """An image for a CPU architecture, pulled if it is not here. Raises `BuildError`."""
-        held = self.held(name)
-        if held is None or held.arch != arch:
+        """Return an image for a CPU architecture, pulled if it is missing. Raises `BuildError`."""
+        found = self.find(name)
+        if found is None or found.arch != arch:
             self._pull(name, arch, login, notify)
-            held = self.held(name)
-        if held is None or held.arch != arch:
-            made_for = held.arch if held else "nothing that can be found"
-            raise BuildError(f"the image {name} is for {made_for}, and the cell is for {arch}", help="check `image`")
-        return held
+            found = self.find(name)
+        if found is None:
+            raise BuildError(f"image {name} not found after pulling it", help="check `image`")
+        if found.arch != arch:
+            raise BuildError(f"image {name} is for {found.arch}, but the cell is for {arch}", help="check `image`")
+        return found
 
     def _pull(self, name: str, arch: str, login: RegistryCredentials | None, notify: Notify) -> None:
-        notify(f"the image {name} (gigabytes, once)")
-        with self._authority(login) as (options, more):
+        notify(f"pulling image {name} (may be several GiB)")
+        with self._credentials(login) as (options, more):
             command = [*options, "pull", "--quiet", "--platform", PLATFORMS[arch], *more, name]
             for wait in (*_WAITS, None):
                 answer = self.ask(*command, timeout=_PULL)
                 if answer.status == 0:
                     return
-                said = answer.tail
-                if wait is None or _FINAL.search(said):
-                    raise _not_pulled(name, answer, login)
-                notify(f"pulling {name} {answer.ended}; once more in {wait:.0f} s: {said.splitlines()[-1:]}")
+                output = answer.tail
+                if wait is None or _FINAL.search(output):
+                    raise _pull_error(name, answer, login)
+                last = (output.splitlines() or [""])[-1]
+                notify(f"warning: pulling image {name} {answer.ended}: {last}; retrying in {wait:.0f} s")
                 self.pause(wait)
 
     @contextmanager
-    def _authority(self, login: RegistryCredentials | None) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-        """Options before and after the verb that open a registry. The token goes by standard input, and away after."""
+    def _credentials(self, login: RegistryCredentials | None) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Log in and yield the client's options before and after the verb; then remove the credentials."""
         if login is None:
             yield (), ()
             return
@@ -127,25 +129,26 @@ class Client:
             signed = ("login", *after, "--username", login.user, "--password-stdin", login.registry)
             answer = self.ask(*before, *signed, stdin=login.token)
             if answer.status != 0:
-                said = answer.tail.replace(login.token, "***")
+                output = answer.tail.replace(login.token, "***")
                 raise BuildError(
-                    f"{login.registry} does not let {login.user} in: {said}", help=f"check the secret {login.secret}"
+                    f"{login.registry} rejected the login of {login.user}: {output}",
+                    help=f"check the secret {login.secret}",
                 )
             yield before, after
 
 
-def registry_of(name: str) -> str:
-    """The registry that an image's name leads to: its first part where that is a host, else Docker Hub."""
+def image_registry(name: str) -> str:
+    """Return the registry of an image name: its first part if that is a host, else Docker Hub."""
     first, slash, _ = name.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
 
 
 def login_for(name: str, secrets: Mapping[str, str], environ: Mapping[str, str]) -> RegistryCredentials | None:
-    """The login for an image, where `secrets` of the declaration names one for its registry and it is set here.
+    """Return the login for an image if `secrets` names one for its registry and that variable is set.
 
-    The user is ``FATWHEEL_REGISTRY_USER``, else GitHub's actor; registries that take tokens look at the token alone.
+    The user is ``FATWHEEL_REGISTRY_USER``, else GitHub's actor; registries ignore it for most kinds of tokens.
     """
-    registry = registry_of(name)
+    registry = image_registry(name)
     secret = secrets.get(registry)
     token = environ.get(secret, "") if secret else ""
     if not secret or not token:
@@ -154,11 +157,12 @@ def login_for(name: str, secrets: Mapping[str, str], environ: Mapping[str, str])
     return RegistryCredentials(registry, user, secret, token)
 
 
-def _not_pulled(name: str, answer: Answer, login: RegistryCredentials | None) -> BuildError:
-    said = "".join(f"\n  | {line}" for line in answer.tail.splitlines()[-4:])
+def _pull_error(name: str, answer: Answer, login: RegistryCredentials | None) -> BuildError:
+    last = "".join(f"\n  | {line}" for line in answer.tail.splitlines()[-4:])
     if _CLOSED.search(answer.tail):
-        whose = f"the secret {login.secret}" if login else f"a secret for {registry_of(name)}: declare its name"
-        help = f"check the image's name, and {whose} under `secrets`, then set it"
+        registry = image_registry(name)
+        secret = f"the secret {login.secret}" if login else f"name a secret for {registry} under `secrets` and set it"
+        help = f"check the image name, and {secret}"
     else:
-        help = "check the image's name and digest, and that this machine reaches its registry"
-    return BuildError(f"the image {name} cannot be had{said}", help=help)
+        help = "check the image name and digest, and the network connection to its registry"
+    return BuildError(f"cannot pull image {name}{last}", help=help)

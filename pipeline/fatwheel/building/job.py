@@ -1,4 +1,4 @@
-"""One build of one cell: what it needs is made ready, its command runs, and what it left becomes a verified wheel."""
+"""One build of one cell: prepare its requirements, run its command, and turn the output into a verified wheel."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import BinaryIO
 
 from fatwheel.building import glibc_stubs, parallel, product, sdist, source_tree, toolchain
 from fatwheel.building.build_dir import ANOTHER_DISK, BuildDir, build_dir
-from fatwheel.building.build_errors import command_failed, kept, output_kept
-from fatwheel.building.cache import Notify, cache_root, disk_errors
+from fatwheel.building.build_errors import command_failed, keep_file, keep_output
+from fatwheel.building.cache import Notify, cache_root, disk_errors, make_folder
 from fatwheel.building.compiler_cache import CompilerCache, Mode, cache_for
 from fatwheel.building.containers import Mount, container, container_environ
 from fatwheel.building.engine import HOST, Engine, EngineOptions
 from fatwheel.building.environment import build_python, check_torch
 from fatwheel.building.images import login_for
 from fatwheel.building.pip import DownloadRetries
-from fatwheel.building.postprocess import finished
+from fatwheel.building.postprocess import postprocess
 from fatwheel.building.preflight import Ready, preflight
-from fatwheel.building.variables import command_fields, compression_flag, environment_variables, filled_command
+from fatwheel.building.variables import command_fields, compression_flag, environment_variables, fill_command
 from fatwheel.building.watchdog import SILENCE, Limits, Watchdog
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
@@ -35,16 +35,16 @@ from fatwheel.targets import COMPRESSED_CODE_DRIVER, MINIMUM_DRIVERS
 
 _ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
 _DRIVER_FLOOR = (
-    f"compressed machine code requires driver {COMPRESSED_CODE_DRIVER} or later; "
+    f"note: compressed device code requires driver {COMPRESSED_CODE_DRIVER} or later; "
     f"CUDA 12 itself requires only {MINIMUM_DRIVERS[12]}"
 )
-_MARK = "FATWHEEL_BUILD"  # the variable that tells a build's processes from all others
+_MARK = "FATWHEEL_BUILD"  # the environment variable that marks all processes of a build
 _NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
 
 
 @dataclass(frozen=True)
 class BuildOverrides:
-    """Wishes of one run, in the place of what the declaration and the machine say. Times are in seconds."""
+    """Settings of one run that override matrix.yaml and the defaults of the machine. Times are in seconds."""
 
     jobs: int | None = None
     nvcc_threads: int | None = None
@@ -52,12 +52,12 @@ class BuildOverrides:
     time_limit: float | None = None
     cache: Mode = "auto"
     retries: DownloadRetries = field(default_factory=DownloadRetries)
-    beside: int = 1  # builds that share this machine
+    beside: int = 1  # builds in parallel on this machine
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How to build: where, with which toolkit, which modules (None: all), and how fast."""
+    """How to build: the engine, the toolchain, the modules (None: all), and overrides."""
 
     engine: EngineOptions = field(default_factory=EngineOptions)
     toolchain: toolchain.Choice = "auto"
@@ -67,7 +67,7 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class Built:
-    """A wheel that is done, its record, and the compiler cache's own figures."""
+    """A finished wheel, its record, and the compiler cache's statistics as JSON."""
 
     wheel: Path
     record: BuildRecord
@@ -76,7 +76,7 @@ class Built:
 
 @dataclass(frozen=True)
 class _CommandResult:
-    """What one run of the command showed."""
+    """Measurements of one run of the build command. ``peak``: bytes of memory."""
 
     seconds: float
     parallel: Parallelism
@@ -86,7 +86,7 @@ class _CommandResult:
 
 @dataclass(frozen=True)
 class Job:
-    """One cell of a declaration, on this machine."""
+    """The build of one cell on this machine."""
 
     declaration: Declaration
     cell: Cell
@@ -95,11 +95,13 @@ class Job:
     notify: Notify
 
     def placeholder(self, staging: Path, size: int) -> Built:
-        """A wheel, or sdist, of ``size`` bytes with nothing in it, and its record."""
+        """Make a placeholder wheel or sdist of ``size`` bytes, and its record."""
         draft = self.draft(HOST, _NO_TOOLCHAIN)
         if self.package.build.kind == "sdist":
-            file = sdist.faked(staging, self.cell, product.core_metadata(self.cell, self.package, None), size)
-            sdist.judge(file, self.cell)
+            file = sdist.make_placeholder_sdist(
+                staging, self.cell, product.core_metadata(self.cell, self.package, None), size
+            )
+            sdist.verify_sdist(file, self.cell)
             return Built(file, product.with_digest(file, draft.model_copy(update={"placeholder": True})))
         stamp = EmbeddedMetadata.of(self.cell, commit=draft.commit)
         wheel = product.make_placeholder(staging, cell=self.cell, package=self.package, stamp=stamp, size=size)
@@ -108,9 +110,9 @@ class Job:
         return Built(wheel, record)
 
     def build(self, staging: Path, wanted: BuildOptions) -> Built:
-        """The wheel in ``staging``, verified, and its record. Raises `BuildError` and `VerificationError`."""
+        """Build the wheel into ``staging`` and verify it. Raises `BuildError` and `VerificationError`."""
         if wanted.modules:
-            filled_command(self.package, _DummyFields(), wanted.modules)
+            fill_command(self.package, _DummyFields(), wanted.modules)
         if compression_flag(self.declaration, self.cell) and str(self.cell.toolkit).startswith("12."):
             self.notify(f"{self.cell.id}: {_DRIVER_FLOOR}")
         with ExitStack() as stack:
@@ -120,7 +122,7 @@ class Job:
 
     @contextmanager
     def _engine(self, wanted: BuildOptions, work: BuildDir) -> Iterator[tuple[Engine, Mapping[str, str]]]:
-        """Where it runs, and the environment that commands start from there."""
+        """Yield the engine and the base environment of its commands."""
         choice = wanted.engine
         if choice.name == "host":
             yield HOST, self.environ
@@ -128,12 +130,12 @@ class Job:
         image = choice.image or self.cell.image
         if image is None:
             raise BuildError(
-                f"no image is declared for {choice.name}",
+                f"no container image declared for {choice.name}",
                 where=self.cell.id,
-                help=f"declare `image` of {self.cell.cuda or 'a CUDA label'}, or give --image",
+                help=f"declare `image` for {self.cell.cuda or 'a CUDA label'}, or use --image",
             )
         cache = cache_root(self.environ)
-        cache.mkdir(parents=True, exist_ok=True)
+        make_folder(cache)
         mounts = [Mount(work.folder, writable=True), Mount(cache, writable=True), Mount(scripts())]
         if self.package.source.checkout is not None:
             mounts.append(Mount((self.declaration.root / self.package.source.checkout).resolve(), writable=True))
@@ -142,17 +144,17 @@ class Job:
             mounts.append(Mount(Path(used.program)))
             if used.kind == "local":
                 place = Path(used.variables["SCCACHE_DIR"])
-                place.mkdir(parents=True, exist_ok=True)
+                make_folder(place)
                 mounts.append(Mount(place, writable=True))
         login = login_for(image, self.declaration.document.secrets, self.environ)
         with container(
             choice, image, self.cell.arch or HOST.arch, mounts=mounts, title=self.cell.id, environ=self.environ,
             login=login, notify=self.notify,
         ) as running:  # fmt: skip
-            yield running, container_environ(running.held.environ, self.environ, work.home, cache)
+            yield running, container_environ(running.local.environ, self.environ, work.home, cache)
 
     def draft(self, engine: Engine, used: Toolchain) -> BuildRecord:
-        """What the record says before there is a wheel."""
+        """Return the build record without the fields of the finished wheel."""
         return BuildRecord(
             wheel=self.cell.wheel,
             bytes=0,
@@ -161,13 +163,13 @@ class Job:
             engine=engine.name,
             image=engine.image,
             toolchain=used,
-            commit=source_tree.commit(self.declaration.root),
+            commit=source_tree.head_commit(self.declaration.root),
         )
 
 
 @dataclass(frozen=True)
 class _BuildExecution:
-    """A job at the place where it is done."""
+    """A job in its build folder and engine."""
 
     job: Job
     wanted: BuildOptions
@@ -178,12 +180,12 @@ class _BuildExecution:
     def build(self, staging: Path) -> Built:
         """See `Job.build`."""
         with disk_errors(self.work.folder, ANOTHER_DISK):
-            ready, draft, python = self._prepared()
-            seen = self._run(ready, python)
-        return self._finished(ready, draft, seen, staging)
+            ready, draft, python = self._prepare()
+            result = self._run(ready, python)
+        return self._finish(ready, draft, result, staging)
 
-    def _prepared(self) -> tuple[Ready, BuildRecord, Path]:
-        """All that the command needs; the record's beginning; and the interpreter of its environment."""
+    def _prepare(self) -> tuple[Ready, BuildRecord, Path]:
+        """Return the prepared build, the beginning of its record, and the interpreter of its environment."""
         job, cell, package = self.job, self.job.cell, self.job.package
         retries = self.wanted.tuning.retries
         tools = None
@@ -196,79 +198,79 @@ class _BuildExecution:
             package.build, cell, environ=self.environ, notify=job.notify, engine=self.engine, retries=retries
         )
         check_torch(python, cell)
-        source = source_tree.sources(
+        source = source_tree.prepare_sources(
             job.declaration, package, self.work, environ=job.environ, notify=job.notify, retries=retries
         )
-        licences = source_tree.licences(package, source)
+        licenses = source_tree.license_files(package, source)
         used = tools.record() if tools else _NO_TOOLCHAIN
         draft = job.draft(self.engine, used)
         stamp = EmbeddedMetadata.of(cell, commit=draft.commit, modules=self.wanted.modules)
-        return Ready(cell, package, self.engine, tools, self.work, source, licences, stamp), draft, python
+        return Ready(cell, package, self.engine, tools, self.work, source, licenses, stamp), draft, python
 
-    def _finished(self, ready: Ready, draft: BuildRecord, seen: _CommandResult, staging: Path) -> Built:
-        """The wheel of what the command left, and its record."""
+    def _finish(self, ready: Ready, draft: BuildRecord, result: _CommandResult, staging: Path) -> Built:
+        """Make the wheel from the output of the command, verify it, and complete its record."""
         job, cell, package = self.job, ready.cell, ready.package
-        with output_kept(self.work.log, cell, job.environ):
+        with keep_output(self.work.log, cell, job.environ):
             report = product.read_report(self.work.report, cell)
             draft = draft.model_copy(
                 update={
                     "slice": self.wanted.modules,
                     "modules": list(report.modules),
                     "left_out": list(report.left_out),
-                    "seconds": round(seen.seconds, 2),
-                    "parallel": seen.parallel,
-                    "peak_memory": seen.peak or None,
-                    "cache": seen.cache.outcome() if seen.cache else None,
+                    "seconds": round(result.seconds, 2),
+                    "parallel": result.parallel,
+                    "peak_memory": result.peak or None,
+                    "cache": result.cache.usage() if result.cache else None,
                 }
             )
             if package.build.kind == "tree":
-                wheel = product.packed(
+                wheel = product.pack_tree(
                     self.work.out,
                     staging,
                     cell=cell,
                     package=package,
                     source=ready.source,
                     stamp=ready.stamp,
-                    licences=ready.licences,
+                    licenses=ready.licenses,
                 )
             elif package.build.kind == "sdist":
-                wheel = sdist.collected(self.work.out, staging, cell)
+                wheel = sdist.collect_sdist(self.work.out, staging, cell)
             else:
-                wheel = product.collected(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
+                wheel = product.collect_wheel(self.work.out, staging, cell=cell, package=package, stamp=ready.stamp)
             if package.build.kind != "sdist":
-                draft = finished(wheel, package, cell, draft)
+                draft = postprocess(wheel, package, cell, draft)
             record = product.with_digest(wheel, draft)
-        self._judge(wheel, record)
-        if package.build.kind != "sdist" and not product.has_licence(wheel):
-            job.notify(f"warning: {wheel.name} carries no licence text; have its own build put one in")
-        figures = seen.cache.statistics if seen.cache else None
-        return Built(wheel, record, figures.read_bytes() if figures and figures.is_file() else None)
+        self._verify(wheel, record)
+        if package.build.kind != "sdist" and not product.has_license(wheel):
+            job.notify(f"warning: {wheel.name} has no license file; add one in its build")
+        statistics = result.cache.statistics if result.cache else None
+        return Built(wheel, record, statistics.read_bytes() if statistics and statistics.is_file() else None)
 
     def _run(self, ready: Ready, python: Path) -> _CommandResult:
-        """Run the package's command. Raises `BuildError` with its last lines, and `BuildTimeout`."""
+        """Run the package's command. Raises `BuildError` with the compiler's message, and `BuildTimeout`."""
         job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
         tuning = self.wanted.tuning
-        asks = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
-        cache = cache_for(tuning.cache, self.work, job.environ) if tools or (asks and not cell.shim) else None
-        found = parallel.machine()
-        share = self._share(found)
+        uses_launcher = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
+        cache = cache_for(tuning.cache, self.work, job.environ) if tools or (uses_launcher and not cell.shim) else None
+        found = parallel.inspect_machine()
+        share = self._parallelism(found)
         values = command_fields(
             cell, package, out=self.work.out, source=ready.source, report=self.work.report, python=python,
             modules=self.wanted.modules, parallel=share, launcher=cache.launcher if cache else "",
         )  # fmt: skip
-        command = filled_command(package, values, self.wanted.modules)
+        command = fill_command(package, values, self.wanted.modules)
         variables = environment_variables(
             job.declaration, cell, package, values, environ=self.environ, toolchain=tools,
-            stand_ins=self._stand_ins(tools), temporary=self.work.temporary,
-            epoch=source_tree.epoch(job.declaration.root, job.environ),
+            glibc_stubs=self._glibc_stubs(tools), temporary=self.work.temporary,
+            epoch=source_tree.source_epoch(job.declaration.root, job.environ),
         )  # fmt: skip
         variables.setdefault("DIST_EXTRA_CONFIG", str(self.work.setuptools))
         preflight(ready, variables, found, self._job_memory(), job.notify)
         if cache and command:
-            command, variables = cache.wrapped(command, python), variables | cache.variables
-        with_what = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
+            command, variables = cache.wrap(command, python), variables | cache.variables
+        with_nvcc = f", nvcc {tools.nvcc.version} ({tools.kind}, {tools.home})" if tools else ""
         inside = f", in {self.engine.image.name}" if self.engine.image else ""
-        job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_what}{inside}")
+        job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_nvcc}{inside}")
         if not command:  # a shim without files
             return _CommandResult(0.0, share, 0, None)
         job.notify(f"{cell.id}: {share.jobs} jobs: {share.reason}" + (f"; cache: {cache.mode}" if cache else ""))
@@ -276,7 +278,7 @@ class _BuildExecution:
         with open(self.work.log, "ab") as log:
             watch = self._watchdog(log, cache, variables)
             started = time.monotonic()
-            watch.begin()
+            watch.start()
             try:
                 status = self.engine.run(command, env=variables, cwd=ready.source, sink=watch.sink, tick=watch.tick)
             finally:
@@ -297,21 +299,21 @@ class _BuildExecution:
             mark=f"{_MARK}={self.work.folder}",
         )
         if cache:
-            watch.more = lambda: cache.show(self.engine, variables)
+            watch.cache_state = lambda: cache.describe(self.engine, variables)
         return watch
 
-    def _share(self, found: parallel.Machine) -> Parallelism:
+    def _parallelism(self, found: parallel.Machine) -> Parallelism:
         tuning, build = self.wanted.tuning, self.job.package.build
-        said = build.env.get("NVCC_THREADS") or build.env.get("FLASHINFER_NVCC_THREADS") or ""
-        threads = tuning.nvcc_threads or (int(said) if said.isdigit() else 1)
-        return parallel.shares(
+        declared = build.env.get("NVCC_THREADS", "")
+        threads = tuning.nvcc_threads or (int(declared) if declared.isdigit() else 1)
+        return parallel.choose_jobs(
             found, threads=threads, job_memory=self._job_memory(), jobs=tuning.jobs, beside=tuning.beside
         )
 
     def _job_memory(self) -> int:
         return self.job.package.build.job_memory or parallel.JOB_MEMORY
 
-    def _stand_ins(self, tools: toolchain.Toolchain | None) -> Path | None:
+    def _glibc_stubs(self, tools: toolchain.Toolchain | None) -> Path | None:
         job = self.job
         if tools is None or job.cell.arch is None:
             return None
@@ -319,25 +321,25 @@ class _BuildExecution:
             job.package, job.cell.arch, tools.host, self.environ, job.notify, engine=self.engine
         )
 
-    def _judge(self, wheel: Path, record: BuildRecord) -> None:
+    def _verify(self, wheel: Path, record: BuildRecord) -> None:
         job = self.job
         warnings = []
         try:
             if job.package.build.kind == "sdist":
-                sdist.judge(wheel, job.cell)
+                sdist.verify_sdist(wheel, job.cell)
             else:
                 warnings = product.verify_built_wheel(wheel, record, job.package)
         except VerificationError as error:
-            where = kept(wheel, job.environ, name=f"rejected-{wheel.name}")
-            kept(self.work.log, job.environ, name=f"{wheel.name}.build.log")
-            help = f"the wheel and the output of its build are kept beside each other: {where}"
+            where = keep_file(wheel, job.environ, name=f"rejected-{wheel.name}")
+            keep_file(self.work.log, job.environ, name=f"{wheel.name}.build.log")
+            help = f"rejected wheel: {where}; the output of its build is in the same folder"
             raise VerificationError(error.what, where=error.where, help=help) from error
         for finding in warnings:
             job.notify(f"warning: {finding.kind}: {finding.what}")
 
 
 class _DummyFields(dict[str, str]):
-    """Fields whose values do not matter yet."""
+    """Empty values for every field, to check a command before its fields are known."""
 
     def __missing__(self, key: str) -> str:
         return ""

@@ -1,4 +1,4 @@
-"""A wheel that a project's own build left gets its cell's name: the label, and the platform that it is promised for."""
+"""Rename the wheel that a project's own build made: its cell's CUDA label and platform tag."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture, pa
 from fatwheel.wheels.making.repack import Changes, repack
 
 
-def named(built: Path, folder: Path, cell: Cell) -> Path:
-    """The wheel under its cell's name: as it is, or renamed into ``folder``.
+def rename_for_cell(built: Path, folder: Path, cell: Cell) -> Path:
+    """Return the wheel under its cell's name: unchanged, or renamed into ``folder``.
 
-    A build that knows nothing of labels leaves one without; a build outside of auditwheel's images calls the platform
-    ``linux_x86_64``, and one that only takes libraries along ``any``. Whether the wheel keeps the promise of its new
-    platform is verified afterwards. Raises `BuildError` with everything in which it is another wheel.
+    A project's own build does not know the local version label. Outside auditwheel's images the platform tag is
+    ``linux_x86_64``, and ``any`` if the build only copies libraries. Verification later checks that the wheel conforms
+    to its new platform tag. Raises `BuildError` with every other difference from the cell.
     """
     if built.name == cell.wheel:
         return built
@@ -28,49 +28,52 @@ def named(built: Path, folder: Path, cell: Cell) -> Path:
         wrong = [error.what]
     if wrong:
         raise BuildError(
-            f"the build command left {built.name}, and the cell's wheel is {cell.wheel}:\n  " + "\n  ".join(wrong),
+            f"the build command made {built.name}, but the wheel of this cell is {cell.wheel}:\n  "
+            + "\n  ".join(wrong),
             where=cell.id,
-            help="make the declaration and the project's build agree",
+            help="change matrix.yaml or the project's build, so that both agree",
         )
     platform = ".".join(wanted.platforms) if found.platforms != wanted.platforms else None
     label = wanted.version.local if found.version.local is None else None
     made = folder / repack(built, folder, Changes(label=label, platform=platform), level=None).wheel
-    return made.replace(folder / cell.wheel)  # a name may be spelt in capitals
+    return made.replace(folder / cell.wheel)  # upper and lower case may differ
 
 
 def _differences(found: WheelName, wanted: WheelName, cell: Cell) -> Iterator[str]:
     if found.distribution != wanted.distribution:
         yield (
-            f"it is of {found.distribution}, and the cell's of {wanted.distribution}: let the project's metadata and "
-            "`name` say the same; with layout: provider each target has a distribution of its own"
+            f"distribution {found.distribution}, not {wanted.distribution}: make the project's metadata and `name` "
+            "equal; with `layout: provider`, each target has its own distribution"
         )
     if found.version.public != wanted.version.public:
-        yield f"its version is {found.version.public}, and `version` says {wanted.version.public}"
+        yield f"version {found.version.public}, but `version` is {wanted.version.public}"
     elif found.version.local not in (None, wanted.version.local):
-        yield f"its label is {found.version.local}, and the cell's {wanted.version.local or 'none'}: leave it out"
+        local = wanted.version.local or "none"
+        yield f"local version {found.version.local}, not {local}: remove it from the build, fatwheel adds it"
     if found.build != wanted.build:
-        yield f"its build number is {_build(found)}, and the cell's {_build(wanted)}: leave it out"
-    here, there = ({(tag.interpreter, tag.abi) for tag in name.tags} for name in (found, wanted))
-    if here != there:
-        built, said = (name.tag_text.rpartition("-")[0] for name in (found, wanted))
+        yield f"build number {_build_number(found)}, not {_build_number(wanted)}: remove it from the build"
+    actual, expected = ({(tag.interpreter, tag.abi) for tag in name.tags} for name in (found, wanted))
+    if actual != expected:
+        built, declared = (name.tag_text.rpartition("-")[0] for name in (found, wanted))
         yield (
-            f"its Python and ABI tag is {built}, and `tag` says {said}: declare `tag: {built}` (one wheel for each "
-            "Python takes the axis python), or build for the limited API"
+            f"Python and ABI tag {built}, but `tag` is {declared}: declare `tag: {built}` (for one wheel per Python, "
+            "add the axis `python`), or build for the limited API"
         )
-    if found.platforms not in (wanted.platforms, (f"linux_{cell.arch}",), ("any",)) and not _promises(found, wanted):
-        yield f"its platform is {' '.join(found.platforms)}, and `manylinux` says {' '.join(wanted.platforms)}"
+    plain = found.platforms in (wanted.platforms, (f"linux_{cell.arch}",), ("any",))
+    if not plain and not _includes_platforms(found, wanted):
+        yield f"platform tag {' '.join(found.platforms)}, but `manylinux` means {' '.join(wanted.platforms)}"
 
 
-def _build(name: WheelName) -> str:
+def _build_number(name: WheelName) -> str:
     return "".join(map(str, name.build)) or "none"
 
 
-def _promises(found: WheelName, wanted: WheelName) -> bool:
-    """Whether every platform wanted is among those found, which auditwheel may call by an older name, or add others to.
+def _includes_platforms(found: WheelName, wanted: WheelName) -> bool:
+    """Return whether the wheel has every expected platform tag, perhaps under an older name and among others.
 
-    ``manylinux_2_17_x86_64`` comes from it with ``manylinux2014_x86_64``.
+    auditwheel writes ``manylinux_2_17_x86_64`` together with ``manylinux2014_x86_64``.
     """
-    here, there = (
+    actual, expected = (
         {(parse_glibc_floor(one), parse_architecture(one)) for one in name.platforms} for name in (found, wanted)
     )
-    return there <= here and len({arch for _, arch in here}) == 1 and all(floor for floor, _ in here)
+    return expected <= actual and len({arch for _, arch in actual}) == 1 and all(floor for floor, _ in actual)

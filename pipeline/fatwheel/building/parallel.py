@@ -1,4 +1,4 @@
-"""How many compilers run side by side: by cores, by memory and by the threads of each, within limits of cgroups."""
+"""Choose the number of parallel compilers from cores, free memory, threads of each, and cgroup limits."""
 
 from __future__ import annotations
 
@@ -8,64 +8,65 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel.records.build import Parallelism
+from fatwheel.sizes import size
 
 JOB_MEMORY = 2 << 30
-"""Bytes that one nvcc thread is taken to need where the package does not say; small kernels need far less."""
+"""Bytes that one nvcc thread is assumed to need, unless the package declares it; small kernels need far less."""
 
-_UNLIMITED = 1 << 60  # cgroup v1 writes "no limit" as a number of this size
+_UNLIMITED = 1 << 60  # cgroup v1 writes "unlimited" as a number of this size
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What may be used: whole cores, and bytes of memory that are free now."""
+    """Available resources: whole cores, and bytes of free memory."""
 
     cores: int
     memory: int
 
 
-def machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
-    """What is left to this process: by its affinity, by what is free, and by the limits of its cgroups."""
+def inspect_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
+    """Return the resources of this process, within its CPU affinity, the free memory, and its cgroup limits."""
     cores = len(os.sched_getaffinity(0))
-    memory = _free(proc)
-    for folder in _folders(proc, cgroups):
-        quota = _quota(folder)
+    memory = _available_memory(proc)
+    for folder in _cgroup_folders(proc, cgroups):
+        quota = _core_limit(folder)
         if quota:
             cores = min(cores, max(1, int(quota)))
-        left = _left(folder)
+        left = _memory_left(folder)
         if left is not None:
             memory = min(memory, left)
     return Machine(cores, memory)
 
 
-def shares(
+def choose_jobs(
     found: Machine, *, threads: int = 1, job_memory: int = JOB_MEMORY, jobs: int | None = None, beside: int = 1
 ) -> Parallelism:
-    """Jobs for a build: as asked for, else what cores and memory allow.
+    """Return the number of jobs for a build: ``jobs`` if given, else as many as cores and memory allow.
 
-    ``threads``: of each nvcc. ``job_memory``: bytes for one of them. ``beside``: how many builds share the machine.
+    ``threads``: of each nvcc. ``job_memory``: bytes for one thread. ``beside``: number of builds in parallel.
     """
     by_cores = max(1, found.cores // (threads * beside))
     by_memory = max(1, found.memory // (job_memory * threads * beside))
-    said = f"{found.cores} cores, {found.memory / 2**30:.1f} GiB free at {job_memory / 2**30:.1f} GiB a compiler"
+    reason = f"{found.cores} cores, {size(found.memory)} free at {size(job_memory)} per compiler"
     if threads > 1:
-        said += f" and {threads} threads each"
+        reason += f" with {threads} threads"
     if beside > 1:
-        said += f", {beside} builds side by side"
+        reason += f", {beside} builds in parallel"
     if jobs is not None:
-        return Parallelism(jobs=jobs, nvcc_threads=threads, reason=f"as asked for; here are {said}")
-    return Parallelism(jobs=min(by_cores, by_memory), nvcc_threads=threads, reason=said)
+        return Parallelism(jobs=jobs, nvcc_threads=threads, reason=f"set by --jobs; {reason}")
+    return Parallelism(jobs=min(by_cores, by_memory), nvcc_threads=threads, reason=reason)
 
 
-def _free(proc: Path) -> int:
-    """Bytes that can be had without swapping."""
+def _available_memory(proc: Path) -> int:
+    """Return the bytes of memory that are available without swapping."""
     for line in (proc / "meminfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
-def _folders(proc: Path, cgroups: Path) -> Iterator[Path]:
-    """The folders of this process's cgroups and of those above, both versions. In a container its own is the root."""
+def _cgroup_folders(proc: Path, cgroups: Path) -> Iterator[Path]:
+    """Yield the folders of this process's cgroups and their parents, v1 and v2. In a container its own is the root."""
     for line in _read(proc / "self" / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -79,16 +80,16 @@ def _folders(proc: Path, cgroups: Path) -> Iterator[Path]:
                     break
 
 
-def _quota(folder: Path) -> float | None:
-    """Cores that a group may use; None for no limit."""
+def _core_limit(folder: Path) -> float | None:
+    """Return the cores that a cgroup may use; None if unlimited."""
     quota, _, period = _read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
     return int(quota) / int(period) if quota.isdigit() and period.strip().isdigit() else None
 
 
-def _left(folder: Path) -> int | None:
-    """Bytes that a group may still take, counting its file cache, which gives way, as free; None for no limit."""
+def _memory_left(folder: Path) -> int | None:
+    """Return the bytes that a cgroup may still allocate, its file cache included, or None if unlimited."""
     for limit_file, used_file, stat in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

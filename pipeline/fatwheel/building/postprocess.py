@@ -1,4 +1,4 @@
-"""The last thing that a build does to its wheel, as `pack` of the package says: stripped, slimmed, with a bill."""
+"""Postprocess a built wheel as `pack` declares: strip it, exclude files, add an SBOM, compress it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fatwheel.wheels.making.repack import Changes, find_matches, repack
 from fatwheel.wheels.making.stripping import find_strip
 from fatwheel.wheels.reading.archive import Archive
 
-_CODE = {".so", ".cubin", ".fatbin"}  # endings of what a build reports as modules
+_CODE = {".so", ".cubin", ".fatbin"}  # suffixes of the files that builds report as modules
 
 
-def finished(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> BuildRecord:
-    """Repack the wheel where it is, and say in its record what left it. Raises `BuildError` for what cannot be.
+def postprocess(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> BuildRecord:
+    """Repack the wheel in place and return its record with the excluded modules. Raises `BuildError`.
 
-    A shim has nothing to strip or leave out; a slice need not hold what is to be left out. A tree was packed at its
-    level already.
+    A shim has nothing to strip or exclude. A partial wheel need not contain the files to exclude. A tree was already
+    packed at its compression level.
     """
     packing = package.pack
     level = packing.level if package.build.kind == "wheel" else None
@@ -35,24 +35,24 @@ def finished(wheel: Path, package: Package, cell: Cell, draft: BuildRecord) -> B
         done = repack(wheel, wheel.parent, changes, level=level)
     except (UsageError, VerificationError) as error:
         what = error.what if error.where in (None, wheel.name) else f"{error.where}: {error.what}"
-        raise BuildError(what, where=cell.id, help=error.help or "mend `pack` of the package") from error
-    return without(draft, libraries(done.excluded), "left out by `pack`")
+        raise BuildError(what, where=cell.id, help=error.help or "change `pack` of the package") from error
+    return record_without(draft, device_code_files(done.excluded), "excluded by `pack`")
 
 
 def check_tools(package: Package, cell: Cell) -> None:
-    """Raise `UsageError` for a program that `finished` will need and that is not here."""
+    """Raise `UsageError` if a program that `postprocess` will need is missing."""
     if package.pack.strip_debug and cell.arch and not cell.shim:
         find_strip(cell.arch)
 
 
-def libraries(members: Iterable[str]) -> list[str]:
-    """Those that a build may have reported as modules."""
+def device_code_files(members: Iterable[str]) -> list[str]:
+    """Return the members that a build may report as modules."""
     return [name for name in members if _CODE & set(Path(name).suffixes)]
 
 
-def without(record: BuildRecord, members: Iterable[str], reason: str) -> BuildRecord:
-    """The record of a wheel that these members left: their modules are left out, and why."""
-    gone = sorted({Path(name).name.split(".")[0] for name in members})
-    left_out = [*record.left_out, *(LeftOut(name=name, reason=reason) for name in gone)]
-    modules = [module for module in record.modules if module.name not in gone]
+def record_without(record: BuildRecord, members: Iterable[str], reason: str) -> BuildRecord:
+    """Return the record of a wheel from which these members were removed: their modules move to ``left_out``."""
+    removed = sorted({Path(name).name.split(".")[0] for name in members})
+    left_out = [*record.left_out, *(LeftOut(name=name, reason=reason) for name in removed)]
+    modules = [module for module in record.modules if module.name not in removed]
     return record.model_copy(update={"modules": modules, "left_out": left_out})

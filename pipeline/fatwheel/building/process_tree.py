@@ -1,4 +1,4 @@
-"""The processes of a build, as /proc shows them: who they are, and how much memory they take together."""
+"""The processes of a build, read from /proc: their commands, states and total memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Process:
-    """One process: ``seconds`` of CPU time, ``resident`` bytes, and where in the kernel it waits."""
+    """One process: ``seconds`` of CPU time, ``resident`` bytes, and the kernel function that it waits in."""
 
     pid: int
     parent: int
@@ -27,20 +27,20 @@ class Process:
 
 
 def tree(root: int, mark: str = "") -> list[Process]:
-    """A process with all that it started, also in sessions of their own; all of a container by its first process.
+    """Return a process with its descendants, including those in other sessions; for a container, all its processes.
 
-    ``mark``, as ``NAME=VALUE``, finds daemons too: what left the tree and still has that variable. What ended
-    meanwhile, and what this user may not see, is left out; ``root`` 0 has nothing.
+    ``mark``, an environment variable as ``NAME=VALUE``, also finds daemons that left the tree. Processes that exited
+    meanwhile or belong to other users are omitted. For ``root`` 0 the list is empty.
     """
     if root == 0:
         return []
-    everything = {one.pid: one for one in _all()}
+    everything = {one.pid: one for one in _read_all()}
     inside = _namespace(root)
     if inside and inside != _namespace(os.getpid()):
         return [one for one in everything.values() if _namespace(one.pid) == inside]
     found = {root} | {one.pid for one in everything.values() if one.session == root}
     if mark:
-        found |= {pid for pid in everything if _marked(pid, mark.encode())}
+        found |= {pid for pid in everything if _has_variable(pid, mark.encode())}
     grew = True
     while grew:
         more = {one.pid for one in everything.values() if one.parent in found} - found
@@ -50,11 +50,11 @@ def tree(root: int, mark: str = "") -> list[Process]:
 
 
 def memory(processes: list[Process]) -> int:
-    """Bytes of memory that processes take together; what several share counts once, where the kernel tells."""
-    return sum(_proportional(one.pid) or one.resident for one in processes)
+    """Return the total memory of processes in bytes; shared pages count once if the kernel reports them."""
+    return sum(_proportional_size(one.pid) or one.resident for one in processes)
 
 
-def _all() -> Iterator[Process]:
+def _read_all() -> Iterator[Process]:
     for folder in _PROC.iterdir():
         if not folder.name.isdigit():
             continue
@@ -85,14 +85,14 @@ def _namespace(pid: int) -> str:
         return ""
 
 
-def _marked(pid: int, mark: bytes) -> bool:
+def _has_variable(pid: int, mark: bytes) -> bool:
     try:
         return mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
 
 
-def _proportional(pid: int) -> int | None:
+def _proportional_size(pid: int) -> int | None:
     try:
         for line in (_PROC / str(pid) / "smaps_rollup").read_text(encoding="utf-8").splitlines():
             if line.startswith("Pss:"):

@@ -1,4 +1,4 @@
-"""What a build command left becomes the cell's wheel: packed or stamped, verified, and only then given its name."""
+"""Turn the output of a build command into the cell's wheel: pack or stamp it, verify it, then publish its name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from fatwheel.building.guard import guard
-from fatwheel.building.naming import named
+from fatwheel.building.naming import rename_for_cell
 from fatwheel.building.postprocess import check_tools
-from fatwheel.building.restamp import restamp, restamped
+from fatwheel.building.restamp import restamp, restamped_files
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
@@ -32,18 +32,18 @@ from fatwheel.wheels.making.placeholder import write_placeholder
 from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.verify import verify
 
-_TINY = 1 << 16  # bytes of a rehearsal's wheel
+_TINY = 1 << 16  # bytes of the wheel that preflight packs
 
 
 class Report(Record):
-    """What a build command may leave in ``{report}``."""
+    """The report that a build command may write to ``{report}``."""
 
     modules: tuple[BuiltModule, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
 def read_report(path: Path, cell: Cell) -> Report:
-    """The command's report; an empty one if it left none. Raises `BuildError` for one that cannot be read."""
+    """Return the command's report; an empty one if it wrote none. Raises `BuildError` for an invalid one."""
     if not path.is_file():
         return Report()
     try:
@@ -52,22 +52,22 @@ def read_report(path: Path, cell: Cell) -> Report:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise BuildError(
-            f"the build command left a report that cannot be read: {place}: {first['msg']}",
+            f"the build command wrote an invalid report: {place}: {first['msg']}",
             where=cell.id,
             help='write {"modules": [{"name", "targets", "seconds"}], "left_out": [{"name", "reason"}]} to {report}',
         ) from None
 
 
 def shim_package(package: Package) -> Package:
-    """What a package's shims are made by: their own command, in a bare environment; none leaves metadata alone."""
+    """Return the package as its shims are built: with their own command, if any, and without build requirements."""
     build = {"kind": "tree", "command": package.build.shim, "requires": [], "no_deps": []}
     return package.model_copy(update={"build": package.build.model_copy(update=build), "stamp": []})
 
 
 def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
-    """Core metadata as the package declares it, with what the cell requires of its set; the readme if it has sources.
+    """Return the declared core metadata with the cell's own requirements, and the readme if ``source`` is given.
 
-    Raises `BuildError` if the readme is not there.
+    Raises `BuildError` if the readme is missing.
     """
     declared = package.metadata
     fields: dict[str, str | list[str]] = {
@@ -82,15 +82,15 @@ def core_metadata(cell: Cell, package: Package, source: Path | None) -> Fields:
         path = source / declared.readme
         if not path.is_file():
             raise BuildError(
-                f"{package.name}: there is no {declared.readme}",
+                f"{package.name}: {declared.readme} not found",
                 where=str(source),
-                help="metadata.readme starts at the sources",
+                help="`metadata.readme` is relative to the source folder",
             )
         fields |= {"Description-Content-Type": "text/markdown", "Description": path.read_text(encoding="utf-8")}
     return {name: value for name, value in fields.items() if value}
 
 
-def packed(
+def pack_tree(
     tree: Path,
     staging: Path,
     *,
@@ -98,15 +98,15 @@ def packed(
     package: Package,
     source: Path,
     stamp: EmbeddedMetadata,
-    licences: list[Path],
+    licenses: list[Path],
 ) -> Path:
-    """The wheel of a tree that the command filled. Raises `BuildError` for an empty tree and what no wheel can hold."""
+    """Pack the tree that the command filled. Raises `BuildError` for an empty tree and for invalid file names."""
     bare = cell.shim and not package.build.command
     if not bare and not any(path.is_file() for path in tree.rglob("*")):
         raise BuildError(
-            "the build command ended well and left nothing",
+            "the build command succeeded but produced no files",
             where=cell.id,
-            help="have it fill {out} with the wheel's contents, laid out as in site-packages",
+            help="write the wheel's contents to {out}, laid out as in site-packages",
         )
     restamp(tree, package.stamp if not stamp.placeholder else (), cell)
     for member, data in guard(cell, package, lambda name: (tree / name).exists()).items():
@@ -120,7 +120,7 @@ def packed(
             tags=WheelName.parse(cell.wheel).tag_text,
             metadata=core_metadata(cell, package, source),
             embedded=stamp,
-            licenses=licences,
+            licenses=licenses,
             empty=bare,
             level=DEFAULT_LEVEL if package.pack.level is None else package.pack.level,
         )
@@ -129,9 +129,9 @@ def packed(
 
 
 def rehearse_packing(
-    folder: Path, *, cell: Cell, package: Package, source: Path, stamp: EmbeddedMetadata, licences: list[Path]
+    folder: Path, *, cell: Cell, package: Package, source: Path, stamp: EmbeddedMetadata, licenses: list[Path]
 ) -> None:
-    """Do with a tiny tree what a finished build goes through, and throw it away. Raises `PipelineError`."""
+    """Pack and postprocess a tiny wheel, then delete it: a check before the build. Raises `PipelineError`."""
     if package.build.kind == "sdist":
         return
     check_tools(package, cell)
@@ -141,55 +141,55 @@ def rehearse_packing(
         if package.build.kind == "tree":
             (place / "tree").mkdir()
             (place / "tree" / "rehearsal.txt").write_text("rehearsal\n", encoding="utf-8")
-            packed(place / "tree", place, cell=cell, package=package, source=source, stamp=marked, licences=licences)
+            pack_tree(place / "tree", place, cell=cell, package=package, source=source, stamp=marked, licenses=licenses)
         else:
             wheel = make_placeholder(place, cell=cell, package=package, stamp=marked, size=_TINY)
             embed_metadata(wheel, place / "stamped", marked)
 
 
-def collected(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: EmbeddedMetadata) -> Path:
-    """The one wheel that a project's own command left, stamped. Raises `BuildError` unless it is the cell's."""
+def collect_wheel(out: Path, staging: Path, *, cell: Cell, package: Package, stamp: EmbeddedMetadata) -> Path:
+    """Return the one wheel that the command made, stamped. Raises `BuildError` unless it matches the cell."""
     wheels = sorted(path for path in out.rglob("*.whl") if path.is_file())
     if len(wheels) != 1:
-        left = "no wheel" if not wheels else f"{len(wheels)} wheels: {', '.join(path.name for path in wheels)}"
+        made = "no wheel" if not wheels else f"{len(wheels)} wheels: {', '.join(path.name for path in wheels)}"
         raise BuildError(
-            f"the build command ended well and left {left}",
+            f"the build command succeeded but produced {made}",
             where=cell.id,
-            help="have it leave exactly one .whl in {out}",
+            help="write exactly one .whl file to {out}",
         )
-    wheel = named(wheels[0], out, cell)
+    wheel = rename_for_cell(wheels[0], out, cell)
     added = guard(cell, package, set(_members(wheel)).__contains__)
     try:
-        return embed_metadata(wheel, staging, stamp, replaced=_disagreeing(wheel, package, cell) | added)
+        return embed_metadata(wheel, staging, stamp, replaced=_outdated_stamps(wheel, package, cell) | added)
     except UsageError as error:
         raise BuildError(error.what, where=cell.id, help=error.help) from error
 
 
 def _members(wheel: Path) -> list[str]:
-    """Names in a zip archive; none where it is no archive, which `embed_metadata` says."""
+    """Return the names in a zip archive; none for another file, which `embed_metadata` reports."""
     if not zipfile.is_zipfile(wheel):
         return []
     with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
 
 
-def _disagreeing(wheel: Path, package: Package, cell: Cell) -> dict[str, bytes]:
-    """The stamp files of a project's own wheel that say something else, as they should be."""
+def _outdated_stamps(wheel: Path, package: Package, cell: Cell) -> dict[str, bytes]:
+    """Return the corrected contents of the wheel's stamp files that have another version or other targets."""
     if not package.stamp or not zipfile.is_zipfile(wheel):
         return {}
     with zipfile.ZipFile(wheel) as archive:
-        return restamped(archive.namelist(), archive.read, package.stamp, cell)
+        return restamped_files(archive.namelist(), archive.read, package.stamp, cell)
 
 
-def has_licence(wheel: Path) -> bool:
-    """Whether a wheel's dist-info folder holds the text of a licence."""
+def has_license(wheel: Path) -> bool:
+    """Return whether a wheel's dist-info folder contains a license file."""
     with Archive.open(wheel) as archive:
         inside = [name for name in archive.by_name if name.startswith(f"{archive.dist_info}/")]
     return any("/licenses/" in name or "LICEN" in name.upper() for name in inside)
 
 
 def make_placeholder(staging: Path, *, cell: Cell, package: Package, stamp: EmbeddedMetadata, size: int) -> Path:
-    """A placeholder of ``size`` bytes in the place of a build."""
+    """Write a placeholder wheel of ``size`` bytes, instead of building."""
     return write_placeholder(
         staging,
         cell.wheel,
@@ -201,55 +201,55 @@ def make_placeholder(staging: Path, *, cell: Cell, package: Package, stamp: Embe
 
 
 def with_digest(wheel: Path, draft: BuildRecord) -> BuildRecord:
-    """The record with the size and digest of the wheel as it is."""
+    """Return the record with the size and digest of the wheel file."""
     return draft.model_copy(update={"wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": file_digest(wheel)})
 
 
 def verify_built_wheel(wheel: Path, record: BuildRecord, package: Package) -> list[Finding]:
-    """Warnings of verification. Raises `VerificationError` with every finding if the wheel is not its cell's."""
+    """Verify a wheel and return the warnings. Raises `VerificationError` with all errors."""
     stamps = () if record.placeholder else tuple(package.stamp)
     seen = verify(wheel, expected_of(record.cell, build=record, stamp_files=stamps))
     if not seen.sound:
-        shown = "".join(f"\n  {_shown(finding)}" for finding in seen.errors)
+        shown = "".join(f"\n  {_describe(finding)}" for finding in seen.errors)
         count = len(seen.errors)
         raise VerificationError(
-            f"the wheel that was built is not right: {count} finding{'s' if count != 1 else ''}{shown}",
+            f"the built wheel failed verification: {count} error{'s' if count != 1 else ''}{shown}",
             where=record.cell.id,
         )
     return [finding for finding in seen.findings if finding.severity == "warning"]
 
 
-def _shown(finding: Finding) -> str:
+def _describe(finding: Finding) -> str:
     place = f"{finding.member}: " if finding.member else ""
-    return f"{finding.kind}: {place}{finding.what} (do: {finding.help})"
+    return f"{finding.kind}: {place}{finding.what} (help: {finding.help})"
 
 
 def publish(wheel: Path, record: BuildRecord, out_dir: Path, statistics: bytes | None = None) -> None:
-    """Give wheel and record their names in ``out_dir``, the record last: a wheel without one is unfinished.
+    """Move wheel and record into ``out_dir``, the record last: a wheel without a record is unfinished.
 
-    ``statistics`` are the compiler cache's own figures, which go beside. A smoke record of other bytes goes: it says
-    nothing of this wheel.
+    ``statistics`` is the compiler cache's report as JSON, written beside them. A smoke record of another file with
+    this name is removed.
     """
     final = out_dir / record.wheel
     own = beside(final, BUILD)
-    figures = final.with_name(f"{final.name}.cache.json")
+    statistics_file = final.with_name(f"{final.name}.cache.json")
     forget_smoke(final, record.sha256)
     own.unlink(missing_ok=True)
-    figures.unlink(missing_ok=True)
+    statistics_file.unlink(missing_ok=True)
     wheel.replace(final)
     if statistics is not None:
-        write_atomically(figures, statistics)
+        write_atomically(statistics_file, statistics)
     record.write(own)
 
 
 def forget_smoke(wheel: Path, digest: Digest) -> None:
-    """Remove the smoke record beside a wheel, unless it is of the bytes with this digest."""
+    """Remove the smoke record beside a wheel, unless it belongs to the file with this digest."""
     smoke = beside(wheel, SMOKE)
-    if smoke.exists() and not _is_of(smoke, digest):
+    if smoke.exists() and not _belongs_to(smoke, digest):
         smoke.unlink()
 
 
-def _is_of(smoke: Path, digest: Digest) -> bool:
+def _belongs_to(smoke: Path, digest: Digest) -> bool:
     try:
         return SmokeRecord.read(smoke).sha256 == digest
     except UsageError:

@@ -1,4 +1,4 @@
-"""Files of a tree that repeat the version or the targets are made to agree with METADATA and the cell."""
+"""Update files that repeat the version or the targets, so that they agree with METADATA and the cell."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _TOKEN = re.compile(r"(?:sm|compute)_?[0-9]+[af]?|[0-9][0-9a-zA-Z_.+-]*")
 
 
 def restamp(tree: Path, patterns: Sequence[str], cell: Cell) -> list[str]:
-    """Rewrite the files that the patterns name; which of them changed, as members. Raises `BuildError` for no file."""
+    """Rewrite the files that the patterns match; return the changed ones. Raises `BuildError` if none matches."""
     members = {path.relative_to(tree).as_posix(): path for path in tree.rglob("*") if path.is_file()}
-    changed = restamped(members, lambda name: members[name].read_bytes(), patterns, cell)
+    changed = restamped_files(members, lambda name: members[name].read_bytes(), patterns, cell)
     for name, data in changed.items():
         write_atomically(members[name], data)
     return list(changed)
 
 
-def restamped(
+def restamped_files(
     names: Collection[str], read: Callable[[str], bytes], patterns: Sequence[str], cell: Cell
 ) -> dict[str, bytes]:
-    """The new contents of those files among ``names`` that do not agree. Raises `BuildError` for no file."""
+    """Return the new contents of the files that differ. Raises `BuildError` if a pattern matches no file."""
     changed: dict[str, bytes] = {}
     for pattern in patterns:
         found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
         if not found:
             raise BuildError(
-                f"the build left no {pattern}, which `stamp` names",
+                f"the build made no file that matches `stamp: {pattern}`",
                 where=cell.id,
-                help="have the command write it, or take it off `stamp`",
+                help="make the build write it, or remove it from `stamp`",
             )
         for name in found:
             before = read(name)
@@ -47,30 +47,30 @@ def restamped(
 
 
 def stamped(text: str, cell: Cell) -> str:
-    """A text with the cell's version and targets in the place of those that it says; what is none stays as it is."""
+    """Return a text with its version and targets replaced by the cell's; a binary file stays unchanged."""
     if "\0" in text:
         return text
     text = set_version(text, cell.full_version)
     if not cell.targets:
         return text
-    return TARGETS_ASSIGNED.sub(lambda match: replace_group(match, _listed(match[1], cell.targets)), text)
+    return TARGETS_ASSIGNED.sub(lambda match: replace_group(match, _format_targets(match[1], cell.targets)), text)
 
 
-def _listed(said: str, targets: Sequence[Target]) -> str:
-    """Targets in the form of what stood there: a list or one text, and each spelt as the first of them was."""
-    first = next(iter(_TOKEN.findall(said)), "9.0")
-    spelt = [_spelt(first, target) for target in targets]
-    opening, closing = said[0], said[-1]
+def _format_targets(old: str, targets: Sequence[Target]) -> str:
+    """Format targets like the replaced value: as a list or one string, in the target format of its first entry."""
+    first = next(iter(_TOKEN.findall(old)), "9.0")
+    written = [_format_target(first, target) for target in targets]
+    opening, closing = old[0], old[-1]
     if opening in "[(":
-        quote = "'" if "'" in said else '"'
-        quoted = [f"{quote}{one}{quote}" for one in spelt]
+        quote = "'" if "'" in old else '"'
+        quoted = [f"{quote}{one}{quote}" for one in written]
         tail = "," if opening == "(" and len(quoted) == 1 else ""
         return f"{opening}{', '.join(quoted)}{tail}{closing}"
-    between = re.search(r"[^\s\"'][ ,;]+(?=\S)", said[1:-1])
-    return f"{opening}{(between[0][1:] if between else ' ').join(spelt)}{closing}"
+    between = re.search(r"[^\s\"'][ ,;]+(?=\S)", old[1:-1])
+    return f"{opening}{(between[0][1:] if between else ' ').join(written)}{closing}"
 
 
-def _spelt(like: str, target: Target) -> str:
+def _format_target(like: str, target: Target) -> str:
     prefix = re.match(r"(?:sm|compute)_?", like)
     if prefix:
         return f"{prefix[0]}{target.undotted}"

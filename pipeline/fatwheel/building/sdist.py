@@ -1,4 +1,4 @@
-"""Sdists: the one that a command left is held against its cell, or a placeholder takes its place."""
+"""Collect and verify the sdist that a build command made, or write a placeholder sdist."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _ENDING = ".tar.gz"
 _INFO = "PKG-INFO"
 
 
-def collected(out: Path, staging: Path, cell: Cell) -> Path:
-    """The one sdist that a project's own command left. Raises `BuildError` unless it has the name of the cell's."""
+def collect_sdist(out: Path, staging: Path, cell: Cell) -> Path:
+    """Return the one sdist that the command made. Raises `BuildError` unless it has the file name of the cell."""
     found = sorted(path for path in out.rglob(f"*{_ENDING}") if path.is_file())
     if len(found) != 1:
-        left = "no sdist" if not found else f"{len(found)} sdists: {', '.join(path.name for path in found)}"
+        made = "no sdist" if not found else f"{len(found)} sdists: {', '.join(path.name for path in found)}"
         raise BuildError(
-            f"the build command ended well and left {left}",
+            f"the build command succeeded but produced {made}",
             where=cell.id,
-            help=f"have it leave exactly one {_ENDING} in {{out}}",
+            help=f"write exactly one {_ENDING} file to {{out}}",
         )
     if found[0].name != cell.wheel:
         raise BuildError(
-            f"the build command left {found[0].name}, and the cell's sdist is {cell.wheel}",
+            f"the build command made {found[0].name}, but the sdist of this cell is {cell.wheel}",
             where=cell.id,
-            help="make name and version agree: {version}, and the package's name",
+            help="build it with the version {version} and the name of the package",
         )
     place = staging / cell.wheel
     shutil.copyfile(found[0], place)
     return place
 
 
-def faked(staging: Path, cell: Cell, metadata: Fields, size: int) -> Path:
-    """A placeholder of exactly ``size`` bytes: PKG-INFO, and behind the archive zeros, which gzip's readers pass over.
+def make_placeholder_sdist(staging: Path, cell: Cell, metadata: Fields, size: int) -> Path:
+    """Write a placeholder of exactly ``size`` bytes: PKG-INFO, then zeros after the archive, which gzip ignores.
 
     Raises `UsageError` when ``size`` is too small.
     """
     name = WheelName.of(cell.package, cell.full_version, "py3-none-any")
-    text = write_metadata(name, cell.package, {**metadata, "Description": "A placeholder: there is nothing in it.\n"})
+    text = write_metadata(name, cell.package, {**metadata, "Description": "A placeholder without content.\n"})
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as stream,
@@ -59,7 +59,7 @@ def faked(staging: Path, cell: Cell, metadata: Fields, size: int) -> Path:
     least = len(packed.getvalue())
     if size < least:
         raise UsageError(
-            f"a placeholder of {size} bytes cannot be made", where=cell.wheel, help=f"ask for at least {least} bytes"
+            f"{size} bytes are too few for a placeholder", where=cell.wheel, help=f"use at least {least} bytes"
         )
     place = staging / cell.wheel
     with place.open("wb") as file:
@@ -68,36 +68,38 @@ def faked(staging: Path, cell: Cell, metadata: Fields, size: int) -> Path:
     return place
 
 
-def judge(sdist: Path, cell: Cell) -> None:
-    """Raise `VerificationError` unless it is an sdist of the cell's name and version, all in one folder."""
+def verify_sdist(sdist: Path, cell: Cell) -> None:
+    """Raise `VerificationError` unless it has the cell's name and version, and one top-level folder."""
     folder = _folder(cell)
     try:
         with tarfile.open(sdist, "r:gz") as archive:
             names = archive.getnames()
-            held = archive.extractfile(f"{folder}/{_INFO}") if f"{folder}/{_INFO}" in names else None
-            text = held.read() if held else None
+            member = archive.extractfile(f"{folder}/{_INFO}") if f"{folder}/{_INFO}" in names else None
+            text = member.read() if member else None
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise _wrong(cell, f"it cannot be read as {_ENDING}: {error}", "have the command leave a whole file") from error
+        raise _failed(
+            cell, f"cannot read it as {_ENDING}: {error}", "make the build command write a complete file"
+        ) from error
     outside = [name for name in names if name.split("/")[0] != folder]
     if outside:
-        raise _wrong(cell, f"'{outside[0]}' lies outside of {folder}/", f"put everything into {folder}/")
+        raise _failed(cell, f"'{outside[0]}' is outside {folder}/", f"put all files into {folder}/")
     if text is None:
-        raise _wrong(cell, f"there is no {folder}/{_INFO}", "let a build backend make it, as `python -m build --sdist`")
-    said = BytesHeaderParser().parsebytes(text)
-    name, version = str(said["Name"]), str(said["Version"])
+        raise _failed(cell, f"{folder}/{_INFO} not found", "use a build backend, e.g. `python -m build --sdist`")
+    headers = BytesHeaderParser().parsebytes(text)
+    name, version = str(headers["Name"]), str(headers["Version"])
     if canonicalize_name(name) != canonicalize_name(cell.package) or not _same(version, cell.full_version):
-        what = f"{_INFO} says {name} {version}, and the cell is {cell.package} {cell.full_version}"
-        raise _wrong(cell, what, "make name and version agree")
+        what = f"{_INFO} has {name} {version}, but the cell is {cell.package} {cell.full_version}"
+        raise _failed(cell, what, "build it with the name and version of the cell")
 
 
 def _folder(cell: Cell) -> str:
     return cell.wheel.removesuffix(_ENDING)
 
 
-def _same(said: str, wanted: str) -> bool:
-    version = parse_version(said)
-    return version is not None and version == parse_version(wanted)
+def _same(one: str, other: str) -> bool:
+    version = parse_version(one)
+    return version is not None and version == parse_version(other)
 
 
-def _wrong(cell: Cell, what: str, help: str) -> VerificationError:
-    return VerificationError(f"the sdist that was built is not right: {what}", where=cell.id, help=help)
+def _failed(cell: Cell, what: str, help: str) -> VerificationError:
+    return VerificationError(f"the built sdist failed verification: {what}", where=cell.id, help=help)

@@ -1,4 +1,4 @@
-"""A package's sources, ready to build: a checkout as it stands, an unpacked distribution, or a commit."""
+"""Provide a package's sources: a checkout in place, an unpacked distribution, or a git commit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fatwheel.errors import BuildError
 from fatwheel.processes import run_group
 from fatwheel.pythons import clean_python
 
-_DOWNLOAD_ROOM = 500_000_000  # bytes; PyPI's default limit for a file is 100 MB, and some projects have more
-# The earliest time that a zip file can hold, 1980-01-01: for sources whose commit is not known.
+_DOWNLOAD_ROOM = 500 << 20  # bytes; PyPI's default limit for a file is 100 MiB, and some projects have a higher one
 EARLIEST = 315532800
-_LICENCES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*")
+"""1980-01-01 in seconds, the earliest time in a zip file: for sources without a known commit."""
+_LICENSES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*")
 
 
-def sources(
+def prepare_sources(
     declaration: Declaration,
     package: Package,
     work: BuildDir,
@@ -35,28 +35,28 @@ def sources(
     notify: Notify,
     retries: DownloadRetries = NO_RETRIES,
 ) -> Path:
-    """The folder that the package's command reads. A checkout is used in place; the others lie in ``work``.
+    """Return the source folder of the build. A checkout is used in place; other sources are written to ``work``.
 
-    Those bear one time, that of SOURCE_DATE_EPOCH: compiler caches look at the times of headers. Raises `BuildError`
-    where they cannot be had.
+    Their files get the modification time SOURCE_DATE_EPOCH, since compiler caches compare the times of headers. Raises
+    `BuildError` if the sources cannot be downloaded.
     """
-    origin = package.source
-    if origin.checkout is not None:
-        return (declaration.root / origin.checkout).resolve()
+    spec = package.source
+    if spec.checkout is not None:
+        return (declaration.root / spec.checkout).resolve()
     place = work.folder / "source"
-    if origin.git is not None:
-        _clone(origin, place, environ=environ, notify=notify)
+    if spec.git is not None:
+        _clone(spec, place, environ=environ, notify=notify)
     else:
-        _unpack(_downloaded(str(origin.index), environ=environ, notify=notify, retries=retries), place)
-    when = epoch(declaration.root, environ)
+        _unpack(_download(str(spec.index), environ=environ, notify=notify, retries=retries), place)
+    when = source_epoch(declaration.root, environ)
     for folder, _, files in os.walk(place):
         for name in files:
             os.utime(Path(folder) / name, (when, when), follow_symlinks=False)
     return place
 
 
-def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify, retries: DownloadRetries) -> Path:
-    """A distribution's one file, from the index or from the cache."""
+def _download(requirement: str, *, environ: Mapping[str, str], notify: Notify, retries: DownloadRetries) -> Path:
+    """Return the file of a distribution, from the cache or the package index."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", requirement)
     digest = hashlib.sha256(requirement.encode()).hexdigest()[:8]
     clean = clean_python(environ)
@@ -65,7 +65,7 @@ def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify,
         run_pip(
             own_pip(temporary, clean),
             ["download", "--quiet", "--no-deps", "--dest", str(temporary / "files"), "--", requirement],
-            what=f"the sources {requirement}",
+            what=f"the sources of {requirement}",
             environ=clean,
             cwd=temporary,
             notify=notify,
@@ -73,16 +73,16 @@ def _downloaded(requirement: str, *, environ: Mapping[str, str], notify: Notify,
         )
 
     place = cache_root(environ) / "sources" / f"{name}-{digest}"
-    get_or_create(place, make, needs=_DOWNLOAD_ROOM, what=f"the sources {requirement}", notify=notify)
+    get_or_create(place, make, needs=_DOWNLOAD_ROOM, what=f"the sources of {requirement}", notify=notify)
     return next((place / "files").iterdir())
 
 
 def _unpack(file: Path, place: Path) -> None:
-    """A wheel as it installs, or an sdist without its one outer folder."""
+    """Unpack a wheel, or an sdist without its top-level folder."""
     place.mkdir()
     if file.suffix in (".whl", ".zip"):
         with zipfile.ZipFile(file) as archive:
-            archive.extractall(place)  # noqa: S202  # zipfile keeps members inside
+            archive.extractall(place)  # noqa: S202  # zipfile never writes outside the folder
         return
     with tarfile.open(file) as archive:
         archive.extractall(place, filter="data")
@@ -93,12 +93,12 @@ def _unpack(file: Path, place: Path) -> None:
         inner[0].rmdir()
 
 
-def _clone(origin: SourceSpec, place: Path, *, environ: Mapping[str, str], notify: Notify) -> None:
-    notify(f"the sources {origin.git} at {origin.ref}")
+def _clone(spec: SourceSpec, place: Path, *, environ: Mapping[str, str], notify: Notify) -> None:
+    notify(f"cloning {spec.git} at {spec.ref}")
     place.mkdir()
     steps = (
         ["git", "init", "--quiet"],
-        ["git", "fetch", "--quiet", "--depth=1", "--", str(origin.git), str(origin.ref)],
+        ["git", "fetch", "--quiet", "--depth=1", "--", str(spec.git), str(spec.ref)],
         ["git", "checkout", "--quiet", "FETCH_HEAD"],
         ["git", "submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"],
     )
@@ -106,25 +106,25 @@ def _clone(origin: SourceSpec, place: Path, *, environ: Mapping[str, str], notif
         output = bytearray()
         env = dict(environ) | {"GIT_TERMINAL_PROMPT": "0"}
         if run_group(step, env=env, cwd=place, sink=output.extend) != 0:
-            said = output.decode(errors="replace").strip().splitlines()[-3:]
+            last = output.decode(errors="replace").strip().splitlines()[-3:]
             raise BuildError(
-                f"{origin.git} at {origin.ref} cannot be had: " + " / ".join(said),
-                help="check source: git and ref, and that this machine may read it",
+                f"cannot clone {spec.git} at {spec.ref}: " + " / ".join(last),
+                help="check `git` and `ref` of the source, and the access of this machine",
             )
 
 
-def commit(folder: Path) -> str | None:
-    """The commit that a folder's repository stands at; None outside a repository."""
+def head_commit(folder: Path) -> str | None:
+    """Return the commit that is checked out in a folder's repository; None outside a repository."""
     return _git(folder, "rev-parse", "HEAD")
 
 
-def epoch(folder: Path, environ: Mapping[str, str]) -> int:
-    """SOURCE_DATE_EPOCH in seconds: as given, else the time of the folder's commit, else 1980. Raises `BuildError`."""
+def source_epoch(folder: Path, environ: Mapping[str, str]) -> int:
+    """Return SOURCE_DATE_EPOCH in seconds: from ``environ``, else the commit's time, else 1980. Raises `BuildError`."""
     given = environ.get("SOURCE_DATE_EPOCH")
     if given:
         if not given.isdigit():
             raise BuildError(
-                f"SOURCE_DATE_EPOCH is '{given}', not seconds", help="set it to a whole number, or unset it"
+                f"invalid SOURCE_DATE_EPOCH '{given}'", help="set it to a whole number of seconds, or unset it"
             )
         return max(int(given), EARLIEST)
     return int(_git(folder, "log", "-1", "--format=%ct") or EARLIEST)
@@ -140,27 +140,27 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
-def licences(package: Package, source: Path) -> list[Path]:
-    """The licence texts for the wheel: those declared, else those that the sources carry.
+def license_files(package: Package, source: Path) -> list[Path]:
+    """Return the license files for the wheel: the declared ones, else those in the sources.
 
-    Raises `BuildError` where one is missing, and where fatwheel would pack a wheel without any.
+    Raises `BuildError` if a declared file is missing, and if fatwheel would pack a wheel without a license file.
     """
     declared = package.metadata.license_files
     missing = [name for name in declared if not (source / name).is_file()]
     if missing:
         raise BuildError(
-            f"{package.name}: no such licence file: {', '.join(missing)}",
+            f"{package.name}: license file not found: {', '.join(missing)}",
             where=str(source),
-            help="paths of metadata.license_files start at the sources",
+            help="`metadata.license_files` is relative to the source folder",
         )
     if declared:
         return [source / name for name in declared]
     inside = [path for path in source.glob("*.dist-info/licenses/**/*") if path.is_file()]
-    beside = [path for pattern in _LICENCES for path in source.glob(pattern) if path.is_file()]
+    beside = [path for pattern in _LICENSES for path in source.glob(pattern) if path.is_file()]
     if not inside and not beside and package.build.kind == "tree":
         raise BuildError(
-            f"{package.name}: there is no licence text in the sources",
+            f"{package.name}: no license file found in the sources",
             where=str(source),
-            help="declare metadata.license_files; every wheel carries its licence",
+            help="declare `metadata.license_files`; every wheel includes its license",
         )
     return sorted(inside or beside)

@@ -8,10 +8,11 @@ import click
 from pydantic_core import PydanticCustomError
 
 from fatwheel.building.build_cell import build_cell
-from fatwheel.building.compiler_cache import mode_named
+from fatwheel.building.compiler_cache import parse_mode
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.job import BuildOverrides
 from fatwheel.building.pip import DownloadRetries
+from fatwheel.console.build_output import show_builds, step_summary
 from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.options import (
     PATH,
@@ -119,14 +120,14 @@ def command(  # noqa: PLR0917  (click passes them by name)
 ) -> None:
     """Each CELL is an ID or a glob over IDs. A cell that fails does not stop the others. --json prints an array."""
     choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
-    mode = mode_named(cache)
+    mode = parse_mode(cache)
     declaration = load(matrix)
-    wanted = build_cells.cells_named(declaration, cell, channel, date)
-    every = wanted if fake_size else build_cells.cells_named(declaration, ["*"], channel, date)
+    wanted = build_cells.select_cells(declaration, cell, channel, date)
+    every = wanted if fake_size else build_cells.select_cells(declaration, ["*"], channel, date)
     groups = [[one] for one in wanted] if fake_size else list(fat_build.group_cells(declaration, wanted, every))
     if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
         count = min(parallel, len(wanted))
-        found = build_cells.side_by_side(
+        found = build_cells.build_in_parallel(
             wanted, count, [*_child_options(ctx), "--beside", str(count)], output, echo_progress
         )
     else:
@@ -141,7 +142,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
                 notify=echo_progress,
             )  # fmt: skip
 
-        found = build_cells.in_turn(
+        found = build_cells.build_sequentially(
             groups,
             wanted,
             build,
@@ -149,12 +150,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
             echo_progress,
         )
     if beside == 1:
-        append_step_summary(build_cells.markdown(found))
+        append_step_summary(step_summary(found.records, found.failed))
     if as_json and found.records:
         echo_json(found.records)
     elif found.records:
-        build_cells.show(found.records, output)
-    build_cells.judge(found.failed, len(wanted))  # last: built wheels are shown in any case
+        show_builds(found.records, output)
+    found.raise_failures()  # last: built wheels are shown in any case
 
 
 def _child_options(ctx: click.Context) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from fatwheel.console.options import (
 )
 from fatwheel.console.output import echo_json, echo_table, echo_wrapped
 from fatwheel.declaration import load
-from fatwheel.pipelines.doctor import diagnose, this_environ
+from fatwheel.pipelines.doctor import diagnose
 from fatwheel.records.doctor import Diagnosis
 
 _MARKS = {"ok": "yes", "missing": "no", "note": "-"}
@@ -28,7 +29,7 @@ _MARKS = {"ok": "yes", "missing": "no", "note": "-"}
 @json_option
 def command(matrix: Path | None, engine: str, toolchain: str, as_json: bool) -> None:
     """Exits with code 0 whatever it finds. Include its output in bug reports; secrets are redacted."""
-    found = diagnose(load(matrix) if matrix else None, this_environ(), engine=engine, toolchain=toolchain)
+    found = diagnose(load(matrix) if matrix else None, os.environ, engine=engine, toolchain=toolchain)
     if as_json:
         echo_json(found)
     else:

@@ -1,4 +1,4 @@
-"""The whole line on one machine: build, smoke, release to a folder, index, and an install from that index."""
+"""Rehearse the whole pipeline on one machine: build, smoke test, release to a folder, index, and install from it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,36 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fatwheel.errors import PipelineError, UsageError
+from fatwheel.building.build_cell import build_cell, can_build
+from fatwheel.building.cache import output_folder
+from fatwheel.declaration import Declaration
+from fatwheel.errors import PipelineError, UsageError, VerificationError
+from fatwheel.index import make_index
+from fatwheel.plan import unknown_cell_error
+from fatwheel.processes import run
+from fatwheel.pythons import clean_python, interpreter, make_venv
 from fatwheel.records.plan import Cell, Plan
 from fatwheel.records.rehearsal import Rehearsal, Rehearsed
+from fatwheel.records.release import ReleaseRecord
+from fatwheel.release.make_release import release
+from fatwheel.release.request import ReleaseRequest
+from fatwheel.resources import script
+from fatwheel.smoke import smoke_wheel
+from fatwheel.stores import open_store
 from fatwheel.targets import Capability
-
-if TYPE_CHECKING:
-    from fatwheel.declaration import Declaration
-    from fatwheel.records.release import ReleaseRecord
 
 _MARKER = ".fatwheel-rehearsal"
 _PARTS = ("wheels", "store", "index", "users")
-_FAKE_BYTES = 1 << 20
-_SECONDS = 3600.0  # for one install: a CUDA package may bring gigabytes
+_PLACEHOLDER_BYTES = 1 << 20
+_SECONDS = 3600.0  # for one installation: the dependencies of a CUDA package may be several GiB
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to rehearse. ``fake``: placeholder wheels, of ``sizes`` bytes by cell id; else real builds."""
+    """How to rehearse. ``fake``: placeholder wheels, with ``sizes`` in bytes by cell ID, instead of real builds."""
 
     folder: Path
     engine: str = "host"
@@ -40,53 +48,50 @@ class Options:
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-def rehearse(declaration: Declaration, plan: Plan, options: Options, say: Say) -> Rehearsal:
-    """Run every station in order; a cell that fails does not keep the others from going on.
+def rehearse(declaration: Declaration, plan: Plan, options: Options, notify: Notify) -> Rehearsal:
+    """Run every stage in order; after a failed cell, continue with the others.
 
-    Raises `UsageError` for a folder that is not a rehearsal's, and for sizes of cells that are not planned.
+    Raises `UsageError` for a folder that is not empty and not from a rehearsal, and for sizes of unplanned cells.
     """
     unknown = set(options.sizes) - {cell.id for cell in plan.cells}
     if unknown:
-        from fatwheel.plan import unknown_cell_error
-
         raise unknown_cell_error(min(unknown), [cell.id for cell in plan.cells], plan.channel)
-    _fresh(options.folder)
-    rows = [_built(declaration, cell, options, say) for cell in plan.cells]
-    gpus = [] if options.fake else _gpus()
-    rows = [_smoked(declaration, row, options, gpus, say) for row in rows]
-    release = _released(plan, rows, options, say)
-    outcomes = {asset.name: asset for asset in release.assets}
-    rows = [
-        row.model_copy(update={"release": asset.outcome, "reason": row.reason or asset.reason})
-        if (asset := outcomes.get(row.wheel))
-        else row
-        for row in rows
-    ]
-    rows = _indexed(rows, options, say)
-    rows = _installed(rows, options, say)
-    return Rehearsal(tag=release.tag, published=release.published, folder=str(options.folder), cells=rows)
+    with output_folder(options.folder):
+        _clear(options.folder)
+        rows = [_build(declaration, cell, options, notify) for cell in plan.cells]
+        gpus = [] if options.fake else _detect_gpus(options.folder)
+        rows = [_smoke(declaration, row, options, gpus, notify) for row in rows]
+        released = _release(plan, rows, options, notify)
+        outcomes = {asset.name: asset for asset in released.assets}
+        rows = [
+            row.model_copy(update={"release": asset.outcome, "reason": row.reason or asset.reason})
+            if (asset := outcomes.get(row.wheel))
+            else row
+            for row in rows
+        ]
+        rows = _index(rows, options, notify)
+        rows = _install_all(rows, options, notify)
+    return Rehearsal(tag=released.tag, published=released.published, folder=str(options.folder), cells=rows)
 
 
-def _fresh(folder: Path) -> None:
-    """Empty the parts that an earlier rehearsal left; a folder of somebody else's is not touched."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MARKER).is_file():
-        raise UsageError(f"{folder} is not empty and is no rehearsal's", help="give another folder with -o")
+def _clear(folder: Path) -> None:
+    """Remove the output of an earlier rehearsal. Raises `UsageError` for a folder with other files."""
+    if any(folder.iterdir()) and not (folder / _MARKER).is_file():
+        help = "choose another output folder"
+        raise UsageError("the folder is not empty and not from a rehearsal", where=str(folder), help=help)
     for part in _PARTS:
         shutil.rmtree(folder / part, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / _MARKER).touch()
 
 
-def _built(declaration: Declaration, cell: Cell, options: Options, say: Say) -> Rehearsed:
-    from fatwheel.building.build_cell import build_cell, can_build
-
+def _build(declaration: Declaration, cell: Cell, options: Options, notify: Notify) -> Rehearsed:
     row = Rehearsed(id=cell.id, wheel=cell.wheel, cell=cell)
     if not options.fake:
         reason = can_build(declaration, cell, engine=options.engine, toolchain=options.toolchain)
         if reason:
             return row.model_copy(update={"build": "not here", "reason": reason})
-    say(f"build {cell.id}")
-    size = options.sizes.get(cell.id, _FAKE_BYTES) if options.fake else None
+    notify(f"build {cell.id}")
+    size = options.sizes.get(cell.id, _PLACEHOLDER_BYTES) if options.fake else None
     try:
         record = build_cell(
             declaration,
@@ -97,34 +102,30 @@ def _built(declaration: Declaration, cell: Cell, options: Options, say: Say) -> 
             fake_size=size,
         )
     except PipelineError as error:
-        say(str(error))
+        notify(str(error))
         return row.model_copy(
             update={"build": "failed", "reason": str(error).splitlines()[0], "status": error.exit_code}
         )
     return row.model_copy(update={"build": "done", "bytes": record.bytes, "seconds": record.seconds})
 
 
-def _gpus() -> list[Capability]:
-    """Capabilities of this machine's GPUs, as the installer sees them."""
-    from fatwheel.processes import run
-    from fatwheel.resources import script
-
+def _detect_gpus(folder: Path) -> list[Capability]:
+    """Return the compute capabilities of this machine's GPUs, detected by the installer."""
     command = [sys.executable, "-I", str(script("install_wheel.py")), "--detect", "--json"]
-    answer = run(command, env=os.environ, timeout=_SECONDS)
+    answer = run(command, env=os.environ, cwd=folder, timeout=_SECONDS)
     gpus = json.loads(answer.output)["gpus"] if answer.status == 0 else []
     return [Capability.parse(gpu["capability"]) for gpu in gpus]
 
 
-def _smoked(
-    declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[Capability], say: Say
+def _smoke(
+    declaration: Declaration, row: Rehearsed, options: Options, gpus: Sequence[Capability], notify: Notify
 ) -> Rehearsed:
-    if row.build != "done" or not row.wheel.endswith(".whl"):  # an sdist does not install as it is
+    if row.build != "done" or not row.wheel.endswith(".whl"):  # an sdist has to be built first
         return row
     if options.fake:
         return row.model_copy(update={"smoke": "placeholder"})
-    from fatwheel.smoke import smoke_wheel
 
-    say(f"smoke {row.id}")
+    notify(f"smoke {row.id}")
     try:
         record = smoke_wheel(
             options.folder / "wheels" / row.wheel,
@@ -133,44 +134,43 @@ def _smoked(
             cell=row.cell,
         )
     except PipelineError as error:
-        say(str(error))
+        notify(str(error))
         return row.model_copy(
             update={"smoke": "failed", "reason": str(error).splitlines()[0], "status": error.exit_code}
         )
     if not record.passed:
         failed = [check for check in (record.import_, record.gpu) if check and check.outcome == "failed"]
-        return row.model_copy(update={"smoke": "failed", "reason": failed[0].detail.splitlines()[0], "status": 5})
+        return row.model_copy(
+            update={
+                "smoke": "failed",
+                "reason": failed[0].detail.splitlines()[0],
+                "status": VerificationError.exit_code,
+            }
+        )
     return row.model_copy(update={"smoke": record.proven})
 
 
-def _released(plan: Plan, rows: Sequence[Rehearsed], options: Options, say: Say) -> ReleaseRecord:
-    """Release what was built to ``store``; cells that this machine cannot build are not wanted of it."""
-    from fatwheel.release.make_release import release
-    from fatwheel.release.request import ReleaseRequest
-    from fatwheel.stores import open_store
-
-    wanted = {row.id for row in rows if row.build != "not here"}
-    narrowed = plan.model_copy(update={"cells": [cell for cell in plan.cells if cell.id in wanted]})
+def _release(plan: Plan, rows: Sequence[Rehearsed], options: Options, notify: Notify) -> ReleaseRecord:
+    """Release the built wheels to the folder ``store``; cells that this machine cannot build are not expected."""
+    expected = {row.id for row in rows if row.build != "not here"}
+    narrowed = plan.model_copy(update={"cells": [cell for cell in plan.cells if cell.id in expected]})
     wheels = [options.folder / "wheels" / row.wheel for row in rows if row.build == "done"]
-    say(f"release {len(wheels)} wheels as {plan.tag}")
+    notify(f"release {len(wheels)} wheels as {plan.tag}")
     store = open_store(f"dir:{options.folder / 'store'}")
     return release(store, ReleaseRequest(tag=plan.tag or plan.channel, files=tuple(wheels), plan=narrowed))
 
 
-def _indexed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Rehearsed]:
-    from fatwheel.index import make_index
-    from fatwheel.stores import open_store
-
+def _index(rows: Sequence[Rehearsed], options: Options, notify: Notify) -> list[Rehearsed]:
     folder = options.folder / "index"
     report = make_index(open_store(f"dir:{options.folder / 'store'}"), folder)
-    say(f"index: {report.wheels} wheels on {report.pages} pages")
+    notify(f"index: {report.wheels} wheels on {report.pages} pages")
     written = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     listed = {entry["file"] for entry in [*written["wheels"], *written.get("sdists", [])]}
     return [row.model_copy(update={"index": "listed" if row.wheel in listed else "-"}) for row in rows]
 
 
-def _installed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Rehearsed]:
-    """Install wheels for this CPU as users would: all real ones, and one placeholder."""
+def _install_all(rows: Sequence[Rehearsed], options: Options, notify: Notify) -> list[Rehearsed]:
+    """Install the wheels for this CPU from the index, as users do: all real ones, or one placeholder."""
     listed = [row for row in rows if row.index == "listed" and row.wheel.endswith(".whl")]
     here = [row for row in listed if row.cell.arch in (None, platform.machine())]
     chosen = {row.id for row in (here[:1] if options.fake else here)}
@@ -179,19 +179,23 @@ def _installed(rows: Sequence[Rehearsed], options: Options, say: Say) -> list[Re
         if row.id not in chosen:
             done.append(row)
             continue
-        say(f"install {row.id} from the index")
-        problem = _install(row.cell, options.folder)
-        update = {"install": "failed", "reason": problem, "status": 5} if problem else {"install": "done"}
+        notify(f"install {row.id} from the index")
+        failure = _install(row.cell, options.folder)
+        update = (
+            {"install": "failed", "reason": failure, "status": VerificationError.exit_code}
+            if failure
+            else {"install": "done"}
+        )
         done.append(row.model_copy(update=update))
     return done
 
 
 def _install(cell: Cell, folder: Path) -> str | None:
-    """Install one wheel into an environment of its own; what went wrong, or None."""
-    from fatwheel.processes import run
-    from fatwheel.pythons import clean_python, interpreter, make_venv
-    from fatwheel.resources import script
+    """Install one wheel into a new virtual environment. Return why that failed, or None.
 
+    The installer runs outside the working folder: it runs pip of any Python version, which imports modules from there.
+    """
+    folder = folder.resolve()
     user = folder / "users" / cell.id
     user.parent.mkdir(exist_ok=True)
     failed = make_venv(sys.executable, user, pip=True, environ=os.environ)
@@ -205,12 +209,12 @@ def _install(cell: Cell, folder: Path) -> str | None:
     command += ["--cuda-version", cell.cuda] if cell.cuda else []
     command += ["--sm-family", cell.family] if cell.family else []
     clean = clean_python(os.environ)
-    answer = run(command, env=clean, timeout=_SECONDS)
+    answer = run(command, env=clean, cwd=user, timeout=_SECONDS)
     if answer.status != 0:
         try:
             return str(json.loads(answer.output)["error"])
         except (ValueError, KeyError):  # the installer itself crashed
             return answer.errors.strip().splitlines()[-1] if answer.errors.strip() else f"the installer {answer.ended}"
-    asked = f"import importlib.metadata as m; print(m.version({cell.package!r}))"
-    got = run([str(python), "-I", "-c", asked], env=clean, timeout=_SECONDS).output.strip()
-    return None if got == cell.full_version else f"{got or 'nothing'} was installed, not {cell.full_version}"
+    query = f"import importlib.metadata as m; print(m.version({cell.package!r}))"
+    found = run([str(python), "-I", "-c", query], env=clean, cwd=user, timeout=_SECONDS).output.strip()
+    return None if found == cell.full_version else f"installed {found or 'nothing'} instead of {cell.full_version}"

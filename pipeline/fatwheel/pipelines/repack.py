@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fatwheel.building.postprocess import libraries, without
+from fatwheel.building.postprocess import device_code_files, record_without
 from fatwheel.building.product import forget_smoke
 from fatwheel.digests import file_digest
 from fatwheel.errors import UsageError
@@ -35,6 +35,6 @@ def update_records(built: BuildRecord | None, made: Path, done: RepackRecord) ->
     """
     forget_smoke(made, done.sha256)
     if built and made.name == done.from_wheel:
-        kept = without(built, libraries(done.excluded), "excluded by repack")
+        kept = record_without(built, device_code_files(done.excluded), "excluded by repack")
         own = {"wheel": done.wheel, "bytes": done.bytes, "sha256": done.sha256}
         kept.model_copy(update=own).write(beside(made, BUILD))

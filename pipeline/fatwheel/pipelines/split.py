@@ -6,9 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from fatwheel.building.postprocess import without
+from fatwheel.building.postprocess import record_without
 from fatwheel.building.product import with_digest
-from fatwheel.building.restamp import restamped
+from fatwheel.building.restamp import restamped_files
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.errors import UsageError
@@ -83,14 +83,14 @@ def make_spec(cell: Cell, package: Package, wheel: Path, built: BuildRecord | No
         cell=cell.id,
         wheel=cell.wheel,
         embedded=EmbeddedMetadata.of(cell, commit=commit, modules=modules),
-        rewrite=lambda names, read: restamped(names, read, package.stamp, cell),
+        rewrite=lambda names, read: restamped_files(names, read, package.stamp, cell),
     )
 
 
 def part_record(wheel: Path, part: SplitPart, built: BuildRecord, cell: Cell) -> BuildRecord:
     """The build record of a part: that of the fat wheel, with the cell, size, digest and modules of the part."""
     targets = set(cell.targets)
-    kept = without(built, part.dropped, "its device code is for other families")
+    kept = record_without(built, part.dropped, "its device code is for other families")
     modules = [
         module.model_copy(update={"targets": [target for target in module.targets if target in targets]})
         for module in kept.modules

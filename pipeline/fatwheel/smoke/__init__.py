@@ -1,4 +1,4 @@
-"""The smoke station: whether a wheel imports with only what it declares, and whether its kernels run on this GPU."""
+"""The smoke stage: import a wheel in a clean environment, and run its kernels on a GPU of this machine."""
 
 from fatwheel.records.files import SMOKE
 from fatwheel.smoke.smoke_wheel import smoke_wheel

@@ -1,4 +1,4 @@
-"""The bare environment of a test: a new virtual environment with one wheel and what it declares, and nothing else."""
+"""The clean environment of a smoke test: a new virtual environment with one wheel and its declared dependencies."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fatwheel.errors import SmokeError
 from fatwheel.processes import NOT_STARTED
 from fatwheel.pythons import install, interpreter, make_venv
 
-_INSTALL_SECONDS = 1800.0  # the dependencies of a CUDA package can be gigabytes
+_INSTALL_SECONDS = 1800.0  # the dependencies of a CUDA package may be several GiB
 
-# What a test may see of this process's environment beyond the fixed part; no tokens, no build tools.
+# Variables of this process that GPU tests get in addition to the fixed ones.
 _KEPT_FOR_GPU = (
     "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
     "NVIDIA_DRIVER_CAPABILITIES",
@@ -23,14 +23,14 @@ _KEPT_FOR_GPU = (
 
 @dataclass(frozen=True)
 class CleanEnvironment:
-    """A virtual environment below ``folder``, where tests also run: outside any checkout."""
+    """A virtual environment below ``folder``, in which the tests also run, outside any checkout."""
 
     folder: Path
     python: Path
 
     @classmethod
     def make(cls, folder: Path, base: str, environ: Mapping[str, str]) -> CleanEnvironment:
-        """Make it from the interpreter ``base``, without pip in it. Raises `SmokeError`."""
+        """Create it with the interpreter ``base``, without pip. Raises `SmokeError`."""
         place = folder / "environment"
         (folder / "home").mkdir()
         (folder / "work").mkdir()
@@ -41,30 +41,30 @@ class CleanEnvironment:
 
     @property
     def work(self) -> Path:
-        """The empty folder in which commands run."""
+        """The empty working folder of the commands."""
         return self.folder / "work"
 
     def site_packages(self) -> Path:
-        """Where the wheel was installed."""
+        """Return the folder in which the wheel is installed."""
         return next(self.folder.glob("environment/lib/python*/site-packages"))
 
     def install(
         self, requirements: Sequence[str | Path], environ: Mapping[str, str], options: Sequence[str] = ()
     ) -> None:
-        """Install with what they require, by this process's pip, else by uv. Raises `SmokeError` with the reason."""
-        wanted = [*options, *requirements]
-        answer = install(self.python, wanted, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
+        """Install requirements with their dependencies, with this process's pip, else uv. Raises `SmokeError`."""
+        arguments = [*options, *requirements]
+        answer = install(self.python, arguments, environ=environ, cwd=self.work, timeout=_INSTALL_SECONDS)
         if answer.status == NOT_STARTED:
             raise SmokeError(
-                f"there is no pip for {sys.executable} and no uv on PATH",
-                help=f"{sys.executable} -m ensurepip, or install uv",
+                f"{sys.executable} has no pip, and uv is not on PATH",
+                help=f"run `{sys.executable} -m ensurepip`, or install uv",
             )
         if answer.status != 0:
             names = ", ".join(Path(one).name if isinstance(one, Path) else one for one in requirements)
             raise SmokeError(f"installing {names} {answer.ended}:\n{answer.tail}")
 
     def variables(self, environ: Mapping[str, str], *, gpu: bool = False) -> dict[str, str]:
-        """The environment of a test: fixed, with homes of its own, and for ``gpu`` what names the devices."""
+        """Return the environment of a test: fixed, with a separate HOME; for ``gpu``, with the variables of devices."""
         home = str(self.folder / "home")
         kept = {name: environ[name] for name in _KEPT_FOR_GPU if gpu and name in environ}
         return kept | {

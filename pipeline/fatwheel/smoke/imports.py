@@ -1,4 +1,4 @@
-"""The import test: what `scripts/smoke_import.py` saw in the bare environment, and whether that will do."""
+"""The import test: run `scripts/smoke_import.py` in the clean environment and evaluate its report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fatwheel.wheels.formats.wheel_name import parse_version
 _SECONDS = 900.0  # a thousand modules are resolved in a few seconds; imports may compile bytecode
 
 DRIVER = "libcuda.so.1"
-"""Comes with the driver, so a machine without a GPU lacks it."""
+"""The library of the driver: missing on machines without a GPU, which is not an error."""
 
-# Libraries of CUDA toolkits: a user has them from the wheel or its requirements, not from /usr/local/cuda.
+# Libraries of CUDA toolkits: they must come from the wheel or its dependencies, not from /usr/local/cuda.
 _TOOLKIT = re.compile(
     r"lib(cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cudnn\w*|nccl|nvrtc|nvJitLink"
     r"|nvToolsExt|nvtx3interop|npp\w+|nvjpeg|cupti|cufile|nvshmem\w*)\.so[.0-9]*"
@@ -31,59 +31,60 @@ _SYSTEM = tuple(map(PurePosixPath, ("/lib", "/lib64", "/usr/lib", "/usr/lib64"))
 
 
 @dataclass(frozen=True)
-class Imported:
-    """The verdict, and the Python that it was reached with."""
+class ImportResult:
+    """The result of the import test, and the version of its Python."""
 
     check: Check
     python: str | None = None
 
 
-def try_import(bare: CleanEnvironment, subject: Subject, environ: Mapping[str, str]) -> Imported:
-    """Import the wheel's modules in the environment, and judge."""
+def run_import_test(bare: CleanEnvironment, subject: Subject, environ: Mapping[str, str]) -> ImportResult:
+    """Import the wheel's modules in the environment and evaluate the report."""
     if not subject.modules:
-        return Imported(Check(outcome="skipped", detail="it holds nothing to import"))
+        return ImportResult(Check(outcome="skipped", detail="no module to import"))
     tested = (subject.name.distribution, *subject.modules)
     command: list[str | Path] = [bare.python, "-I", script("smoke_import.py"), *tested]
     answer = run(command, env=bare.variables(environ), cwd=bare.work, timeout=_SECONDS)
     if answer.status != 0:
-        return Imported(Check(outcome="failed", detail=f"importing it {answer.ended}: {answer.tail}".strip(": ")))
+        return ImportResult(Check(outcome="failed", detail=f"the import {answer.ended}: {answer.tail}".strip(": ")))
     report = json.loads(answer.output)
-    return Imported(evaluate_imports(report, subject), report["python"])
+    return ImportResult(evaluate_imports(report, subject), report["python"])
 
 
 def evaluate_imports(report: Mapping[str, Any], subject: Subject) -> Check:
-    """All that is wrong at once, else what held."""
+    """Return the result of the import test with all errors, else with what passed."""
     notes: list[str] = []
     wrong = [*_modules(report, subject), *_libraries(report, subject.provided, notes)]
     if wrong:
         return Check(outcome="failed", detail="; ".join(wrong))
     names = ", ".join(subject.modules)
-    held = [f"import {names}", f"version {report['version']}"]
+    passed = [f"import {names}", f"version {report['version']}"]
     if count := len(report["libraries"]):
-        held.append(f"{count} librar{'y' if count == 1 else 'ies'} resolved")
+        passed.append(f"{count} librar{'y' if count == 1 else 'ies'} resolved")
     if subject.placeholder:
-        held.append("placeholder: no code in it")
-    return Check(outcome="passed", detail="; ".join([*held, *notes]))
+        passed.append("placeholder without code")
+    return Check(outcome="passed", detail="; ".join([*passed, *notes]))
 
 
 def _modules(report: Mapping[str, Any], subject: Subject) -> Iterator[str]:
     for module in report["modules"]:
         if module["error"]:
             absent = re.search(r"No module named '([\w.]+)'", module["error"])
-            hint = f" (nothing that the wheel requires brings {absent[1].split('.')[0]})" if absent else ""
+            hint = f" (no dependency of the wheel provides {absent[1].split('.')[0]})" if absent else ""
             yield f"import {module['name']}: {module['error']}{hint}"
     named = [m for m in report["modules"] if m["name"] == subject.name.distribution.replace("-", "_")]
     for module in named or (report["modules"] if len(report["modules"]) == 1 else []):
-        said = module.get("version")
-        if said is not None and not _same(said, report["version"]):
-            yield f"{module['name']}.__version__ is {said}, METADATA says {report['version']}{_advice(said, report)}"
+        version = module.get("version")
+        if version is not None and not _same(version, report["version"]):
+            hint = _version_hint(version, report)
+            yield f"{module['name']}.__version__ is {version}, but METADATA has {report['version']}{hint}"
 
 
-def _advice(said: str, report: Mapping[str, Any]) -> str:
-    """How a version that lacks no more than the label gets it."""
-    if not _same(said, str(report["version"]).partition("+")[0]):
+def _version_hint(version: str, report: Mapping[str, Any]) -> str:
+    """Return how to add the local version label, if only that is missing."""
+    if not _same(version, str(report["version"]).partition("+")[0]):
         return ""
-    return " (name the file that says it under `stamp`, or let it ask importlib.metadata.version)"
+    return " (add the file that defines it to `stamp`, or use importlib.metadata.version)"
 
 
 def _same(one: str, other: str) -> bool:
@@ -92,33 +93,33 @@ def _same(one: str, other: str) -> bool:
 
 
 def _libraries(report: Mapping[str, Any], provided: Sequence[str], notes: list[str]) -> Iterator[str]:
-    """Problems with what the loader found; what is tolerated goes to ``notes``."""
-    lacking: dict[str, list[str]] = {}
+    """Yield the errors in the loader's report; add what is allowed to ``notes``."""
+    missing: dict[str, list[str]] = {}
     foreign: dict[tuple[str, str], list[str]] = {}
     for library, trace in report["libraries"].items():
         for complaint in trace["complaints"]:
             yield f"{library}: {complaint}"
         for needed, path in trace["needed"].items():
             if path is None:
-                lacking.setdefault(needed, []).append(library)
+                missing.setdefault(needed, []).append(library)
             elif _is_foreign(needed, path, report["prefix"]):
                 foreign.setdefault((needed, path), []).append(library)
-    for needed, users in sorted(lacking.items()):
+    for needed, users in sorted(missing.items()):
         if needed == DRIVER:
-            notes.append(f"{DRIVER} is the driver's")
+            notes.append(f"{DRIVER} comes with the driver")
         elif _matches(needed, provided):
-            notes.append(f"{needed} is provided by what loads this package")
+            notes.append(f"{needed} is declared as `provided`")
         elif needed in report["homes"]:
-            notes.append(f"{needed} is in {report['homes'][needed]}, for the package to load")
+            notes.append(f"{needed} is in {report['homes'][needed]}, which the package loads itself")
         elif needed not in report["loaded"]:
-            yield f"{_users(users)} {needed}, which neither the wheel nor its requirements bring"
+            yield f"{_users(users)} {needed}, which neither the wheel nor its dependencies provide"
     for (needed, path), users in sorted(foreign.items()):
         if _matches(needed, provided):
-            notes.append(f"{needed} is provided by what loads this package")
+            notes.append(f"{needed} is declared as `provided`")
         else:
-            yield f"{_users(users)} {needed}, which was found only on this machine ({path})"
+            yield f"{_users(users)} {needed}, which only this machine provides ({path})"
     if report["unresolved_libraries"]:
-        notes.append(f"{report['unresolved_libraries']} libraries not resolved: no loader is known here")
+        notes.append(f"{report['unresolved_libraries']} libraries not resolved: no known loader on this machine")
 
 
 def _users(libraries: Sequence[str]) -> str:
@@ -131,7 +132,7 @@ def _matches(name: str, globs: Sequence[str]) -> bool:
 
 
 def _is_foreign(name: str, path: str, prefix: str) -> bool:
-    """Whether a library was found where a user's machine need not have it."""
+    """Return whether a library comes from a place that users' machines may not have."""
     place = PurePosixPath(path)
     if place.is_relative_to(prefix) or name.startswith(("libcuda.so", "libnvidia-", "libpython")):
         return False

@@ -1,4 +1,4 @@
-"""One wheel through its tests, and the record beside it."""
+"""Run the smoke tests of one wheel and write its smoke record."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fatwheel.records.files import SMOKE, beside
 from fatwheel.records.plan import Cell
 from fatwheel.records.smoke import Check, SmokeRecord
 from fatwheel.smoke.clean_environment import CleanEnvironment
-from fatwheel.smoke.gpu import Ran, run_gpu_test
-from fatwheel.smoke.imports import Imported, try_import
+from fatwheel.smoke.gpu import GpuResult, run_gpu_test
+from fatwheel.smoke.imports import ImportResult, run_import_test
 from fatwheel.smoke.interpreter import find_python
 from fatwheel.smoke.subject import Subject, subject_of
 
@@ -31,15 +31,14 @@ def smoke_wheel(
 ) -> SmokeRecord:
     """Test a wheel and write ``X.whl.smoke.json`` beside it.
 
-    What cannot be tried here (another CPU, no such Python, no GPU) is skipped, with the reason; a failure is in the
-    record and raises nothing. Results of an earlier run on the very same bytes stay where this one has none.
-    ``python`` is the interpreter to try it with; by default one that the wheel's tags fit.
-    Raises `UsageError` for what is no wheel, `VerificationError` for a broken one, `SmokeError` where no test
-    environment can be made.
+    Tests that this machine cannot run (another CPU, missing Python, no GPU) are skipped with the reason. A failed test
+    is recorded, not raised. Results of an earlier run on the same file are kept where this run has none. ``python`` is
+    the interpreter; by default one that supports the wheel's tags. Raises `UsageError` for a file that is not a wheel,
+    `VerificationError` for an invalid wheel, `SmokeError` if the test environment cannot be created.
     """
     subject = subject_of(wheel, package, cell)
     sha256 = file_digest(wheel)
-    imported, ran = _tests(subject, gpu, python, os.environ if environ is None else environ)
+    imported, ran = _run_tests(subject, gpu, python, os.environ if environ is None else environ)
     executed = list(ran.executed) if ran else []
     record = SmokeRecord(
         wheel=wheel.name,
@@ -56,13 +55,13 @@ def smoke_wheel(
     )
     place = beside(wheel, SMOKE)
     if place.is_file():
-        record = joined(record, SmokeRecord.read(place))
+        record = merge(record, SmokeRecord.read(place))
     record.write(place)
     return record
 
 
-def joined(now: SmokeRecord, before: SmokeRecord) -> SmokeRecord:
-    """The newer record, with what an earlier one on the same bytes proved and the newer did not try."""
+def merge(now: SmokeRecord, before: SmokeRecord) -> SmokeRecord:
+    """Return the newer record, with the results of tests that only the earlier one of the same file has."""
     if now.sha256 != before.sha256:
         return now
     update: dict[str, object] = {}
@@ -74,33 +73,37 @@ def joined(now: SmokeRecord, before: SmokeRecord) -> SmokeRecord:
     return now.model_copy(update=update)
 
 
-def _tests(subject: Subject, gpu: bool, python: str | None, environ: Mapping[str, str]) -> tuple[Imported, Ran | None]:
+def _run_tests(
+    subject: Subject, gpu: bool, python: str | None, environ: Mapping[str, str]
+) -> tuple[ImportResult, GpuResult | None]:
     reason = ""
     if python is None:
         python, reason = find_python(subject.name)
     if python is None:
         skipped = Check(outcome="skipped", detail=reason)
-        return Imported(skipped), Ran(skipped) if gpu else None
+        return ImportResult(skipped), GpuResult(skipped) if gpu else None
     with tempfile.TemporaryDirectory(prefix="fatwheel-smoke-") as folder:
         bare = CleanEnvironment.make(Path(folder).resolve(), python, environ)
         try:
             bare.install([subject.wheel.resolve()], environ, _options(subject))
-            imported = try_import(bare, subject, environ)
+            imported = run_import_test(bare, subject, environ)
         except SmokeError as error:
-            imported = Imported(Check(outcome="failed", detail=error.what))
-        return imported, _on_gpu(bare, subject, imported, environ) if gpu else None
+            imported = ImportResult(Check(outcome="failed", detail=error.what))
+        return imported, _run_gpu_test(bare, subject, imported, environ) if gpu else None
 
 
 def _options(subject: Subject) -> list[str]:
-    """How a wheel is installed: wheels of its set lie beside it; a shim alone, since its providers may be elsewhere."""
+    """Return options of the installation: a shim without its providers; other wheels with those in the same folder."""
     if subject.cell is not None and subject.cell.shim:
         return ["--no-deps"]
     return ["--find-links", str(subject.wheel.resolve().parent)]
 
 
-def _on_gpu(bare: CleanEnvironment, subject: Subject, imported: Imported, environ: Mapping[str, str]) -> Ran:
+def _run_gpu_test(
+    bare: CleanEnvironment, subject: Subject, imported: ImportResult, environ: Mapping[str, str]
+) -> GpuResult:
     if subject.placeholder:
-        return Ran(Check(outcome="skipped", detail="not proven: a placeholder, with no code in it"))
+        return GpuResult(Check(outcome="skipped", detail="not run: a placeholder wheel has no code"))
     if imported.check.outcome == "failed":
-        return Ran(Check(outcome="skipped", detail="not proven: the import failed before"))
+        return GpuResult(Check(outcome="skipped", detail="not run: the import test failed"))
     return run_gpu_test(bare, subject, environ)

@@ -1,4 +1,4 @@
-"""What is tested: one wheel, what it says of itself, and what its declaration adds."""
+"""The subject of a smoke test: a wheel, its embedded metadata, and the settings of its package."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fatwheel.wheels.reading.read_embedded import read_embedded
 class Subject:
     """One wheel under test.
 
-    ``modules`` are imported. ``covers`` is None where nobody says what it covers. ``command`` is the package's own GPU
-    test (``{python}`` is the environment's), run with ``requires`` installed and ``env`` set. ``provided`` are globs of
-    library names that whatever loads this package brings along.
+    ``modules`` are imported. ``covers`` is None if it is unknown. ``command`` is the package's GPU test (``{python}``
+    is that of the test environment), run with ``requires`` installed and ``env`` set. ``provided`` are globs of the
+    libraries that a program which loads this package provides.
     """
 
     wheel: Path
@@ -39,19 +39,19 @@ class Subject:
 
 
 def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = None) -> Subject:
-    """Read a wheel; its package and cell say what it does not say itself.
+    """Read a wheel; its package and cell supply what its embedded metadata does not contain.
 
-    Raises `UsageError` for a missing file or a name that is no wheel's, `VerificationError` for a broken archive.
+    Raises `UsageError` for a missing file or an invalid wheel name, `VerificationError` for an invalid archive.
     """
     if not wheel.is_file():
-        raise UsageError("no such wheel", where=str(wheel), help="build or download it first")
+        raise UsageError("wheel not found", where=str(wheel), help="build or download it first")
     name = WheelName.parse(wheel.name)
     with Archive.open(wheel) as archive:
         stamp = read_embedded(archive, invalid="raise")
         listed = archive.by_name.get(f"{archive.dist_info}/top_level.txt")
         top_level = archive.read(listed).decode("utf-8", "replace").split() if listed else []
         modules = top_levels(archive.by_name, top_level)
-    # A provider is imported under a name of its own, by a shim that bears the package's.
+    # A provider has its own import name; the shim has that of the package.
     named = (package.import_name,) if package and package.import_name and package.layout != "provider" else modules
     known = stamp.covers if stamp else cell.covers if cell else None
     smoke = package.smoke if package else None
@@ -71,9 +71,9 @@ def subject_of(wheel: Path, package: Package | None = None, cell: Cell | None = 
 
 
 def top_levels(members: Sequence[str] | Mapping[str, object], listed: Sequence[str] = ()) -> tuple[str, ...]:
-    """The modules that a wheel installs at the top, by its top_level.txt if that is true, else by its members.
+    """Return the top-level modules of a wheel, from its top_level.txt if they exist, else from its members.
 
-    Private ones (``_name``) count only where there are no others.
+    Private ones (``_name``) count only if there are no others.
     """
     found: set[str] = set()
     for member in members:
@@ -83,6 +83,6 @@ def top_levels(members: Sequence[str] | Mapping[str, object], listed: Sequence[s
         name = parts[0] if len(parts) > 1 else parts[0].split(".")[0]
         if name.isidentifier() and parts[-1].endswith((".py", ".so")):
             found.add(name)
-    said = found.intersection(listed)
-    public = {name for name in said or found if not name.startswith("_")}
-    return tuple(sorted(public or said or found))
+    valid = found.intersection(listed)
+    public = {name for name in valid or found if not name.startswith("_")}
+    return tuple(sorted(public or valid or found))

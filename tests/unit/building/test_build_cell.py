@@ -94,7 +94,7 @@ def failing(tmp_path, cache, script, kind=BuildError, **about):
 def test_a_command_that_fails_shows_its_last_words_and_where_the_rest_is(tmp_path, cache, temporary):
     error = failing(tmp_path, cache, "for i in range(50): print('line', i)\nsys.exit('kernel.cu: no such thing')")
     assert error.exit_code == 4
-    assert error.what.startswith("the build command ended with status 1; its last lines:")
+    assert error.what.startswith("the build command exited with code 1; its last lines:")
     shown = error.what.splitlines()[1:]
     assert (len(shown), shown[0], shown[-1]) == (20, "  | line 31", "  | kernel.cu: no such thing")
     log = Path(str(error.help).rpartition(" ")[2])
@@ -109,14 +109,14 @@ def test_a_cache_that_takes_no_output_does_not_hide_the_failure(tmp_path):
     (own / "failed").touch()
     error = failing(tmp_path, own, "sys.exit('the reason')")
     assert "the reason" in error.what
-    assert f"it could not be kept in {own}/failed (File exists)" in str(error.help)
+    assert f"not kept (cannot write to {own}/failed: File exists)" in str(error.help)
 
 
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
         ("ld: cannot write: No space left on device", "the disk is full: free some space, or set TMPDIR"),
-        ("g++: fatal error: Killed signal terminated program cc1plus", "memory ran out: build with fewer jobs"),
+        ("g++: fatal error: Killed signal terminated program cc1plus", "out of memory: use fewer jobs"),
     ],
 )
 def test_a_cause_outside_the_code_is_told(tmp_path, cache, words, advice):
@@ -125,8 +125,8 @@ def test_a_cause_outside_the_code_is_told(tmp_path, cache, words, advice):
 
 def test_a_command_that_is_killed_says_so(tmp_path, cache):
     error = failing(tmp_path, cache, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    assert "was ended by SIGKILL; its last lines:\n  | (it printed nothing)" in error.what
-    assert "memory may have run out" in str(error.help)
+    assert "was killed by SIGKILL; its last lines:\n  | (no output)" in error.what
+    assert "probably out of memory" in str(error.help)
 
 
 def test_a_disk_that_fills_up_under_the_wheel_is_said_so(tmp_path, cache, small_disk):
@@ -141,32 +141,32 @@ def test_a_disk_that_fills_up_under_the_wheel_is_said_so(tmp_path, cache, small_
 def test_too_little_room_for_a_build_is_said_before_it_begins(tmp_path, cache, small_disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     error = failing(tmp_path, cache, GOOD_TREE)
-    assert error.what.startswith("the build of demo needs 200 MB, and 1 MB are free")
+    assert error.what.startswith("the build of demo needs 191 MiB, and ")
     assert "set TMPDIR to a folder on another disk" in str(error.help)
 
 
 def test_a_command_that_leaves_nothing(tmp_path, cache):
     error = failing(tmp_path, cache, "pathlib.Path(out, 'empty').mkdir()")
-    assert (error.exit_code, error.what) == (4, "the build command ended well and left nothing")
-    assert "fill {out}" in str(error.help)
-    assert f"the output of the command: {cache}/failed/{WHEEL}.build.log" in str(error.help)
+    assert (error.exit_code, error.what) == (4, "the build command succeeded but produced no files")
+    assert "to {out}" in str(error.help)
+    assert f"output of the build command: {cache}/failed/{WHEEL}.build.log" in str(error.help)
 
 
 def test_a_command_that_leaves_no_wheel(tmp_path, cache):
-    assert "left no wheel" in failing_wheel(tmp_path, cache, "").what
+    assert "produced no wheel" in failing_wheel(tmp_path, cache, "").what
 
 
 def test_a_command_that_leaves_two_wheels(tmp_path, cache):
     script = "for n in 'ab': pathlib.Path(out, f'{n}-1.0-py3-none-any.whl').touch()"
     error = failing_wheel(tmp_path, cache, script)
-    assert "left 2 wheels: a-1.0-py3-none-any.whl, b-1.0-py3-none-any.whl" in error.what
+    assert "produced 2 wheels: a-1.0-py3-none-any.whl, b-1.0-py3-none-any.whl" in error.what
 
 
 def test_a_wheel_of_another_name(tmp_path, cache):
     error = failing_wheel(tmp_path, cache, "pathlib.Path(out, 'demo-1.1-py3-none-any.whl').touch()")
     start, _, rest = error.what.partition(":\n")
     assert start == f"the build command left demo-1.1-py3-none-any.whl, and the cell's wheel is {WHEEL}"
-    assert "its version is 1.1, and `version` says 1.0" in rest
+    assert "version 1.1, but `version` is 1.0" in rest
 
 
 def test_a_wheel_that_is_no_wheel(tmp_path, cache):
@@ -183,7 +183,7 @@ def failing_wheel(tmp_path, cache, script, kind=BuildError):
 
 def test_a_report_that_cannot_be_read(tmp_path, cache):
     error = failing(tmp_path, cache, GOOD_TREE + "pathlib.Path(report).write_text('{\"modules\": 3}')")
-    assert "a report that cannot be read: modules" in error.what
+    assert "an invalid report: modules" in error.what
 
 
 def test_a_tree_that_no_wheel_can_hold(tmp_path, cache):
@@ -215,20 +215,20 @@ with zipfile.ZipFile(pathlib.Path(out, {WHEEL!r}), "w") as archive:
 def test_a_wheel_without_a_licence_text_is_not_packed(tmp_path, cache):
     declaration, planned = pure(tmp_path / "project", GOOD_TREE)
     (tmp_path / "project" / "LICENSE").unlink()
-    with pytest.raises(BuildError, match="demo: there is no licence text in the sources") as caught:
+    with pytest.raises(BuildError, match="demo: no license file found in the sources") as caught:
         build_cell(declaration, planned, tmp_path / "dist", environ=environment(cache), notify=lambda _: None)
-    assert "declare metadata.license_files" in str(caught.value.help)
+    assert "declare `metadata.license_files`" in str(caught.value.help)
 
 
 def test_a_stamp_file_that_the_build_does_not_leave(tmp_path, cache):
     error = failing(tmp_path, cache, GOOD_TREE, stamp="demo/_build.py")
-    assert error.what == "the build left no demo/_build.py, which `stamp` names"
+    assert error.what == "the build made no file that matches `stamp: demo/_build.py`"
 
 
 def test_a_wheel_that_does_not_match_its_cell_is_not_left_under_its_name(tmp_path, cache):
     error = failing(tmp_path, cache, STALE, VerificationError, stamp="demo/about.txt")
     assert error.exit_code == 5
-    assert "1 finding\n  stamp-stale: demo/about.txt: it contains neither a version nor a list of targets" in error.what
+    assert "1 error\n  stamp-stale: demo/about.txt: it contains neither a version nor a list of targets" in error.what
     kept = Path(str(error.help).rpartition(" ")[2])
     assert kept == cache / "failed" / f"rejected-{WHEEL}"
     assert zipfile.is_zipfile(kept)
@@ -296,13 +296,17 @@ def test_an_sdist_is_taken_as_it_is_under_its_cells_name(tmp_path, cache):
 @pytest.mark.parametrize(
     ("script", "kind", "words"),
     [
-        ("", BuildError, "left no sdist"),
-        (sdist_script("other"), BuildError, r"left other-1\.0\.tar\.gz, and the cell's sdist is demo-1\.0\.tar\.gz"),
-        (sdist_script(said="2.0"), VerificationError, r"PKG-INFO says demo 2\.0, and the cell is demo 1\.0"),
+        ("", BuildError, "produced no sdist"),
+        (
+            sdist_script("other"),
+            BuildError,
+            r"made other-1\.0\.tar\.gz, but the sdist of this cell is demo-1\.0\.tar\.gz",
+        ),
+        (sdist_script(said="2.0"), VerificationError, r"PKG-INFO has demo 2\.0, but the cell is demo 1\.0"),
         (
             "pathlib.Path(out, 'demo-1.0.tar.gz').write_bytes(b'no archive')",
             VerificationError,
-            r"cannot be read as \.tar\.gz",
+            r"cannot read it as \.tar\.gz",
         ),
     ],
 )
@@ -317,7 +321,7 @@ def test_a_fake_sdist_has_its_size_and_is_one(tmp_path, cache):
     assert (record.bytes, record.placeholder) == (5_000_000, True)
     with tarfile.open(tmp_path / "dist" / SDIST) as archive:
         assert archive.getnames() == ["demo-1.0/PKG-INFO"]
-    with pytest.raises(UsageError, match="a placeholder of 10 bytes cannot be made"):
+    with pytest.raises(UsageError, match="10 bytes are too few for a placeholder"):
         build(tmp_path, cache, "", kind="sdist", fake_size=10)
 
 
@@ -452,21 +456,21 @@ def test_what_this_machine_cannot_build_is_told_with_its_reason(tmp_path):
     tools = environment(tmp_path / "cache", CUDA_HOME=fake_nvcc(tmp_path / "cuda", "13.0"))
     assert can_build(declaration, planned, environ=tools) is None
     other = cell(arch="aarch64")
-    assert str(can_build(declaration, other, environ=tools)).startswith("needs an aarch64 machine")
-    assert "PyPI has no nvcc of CUDA 12" in str(can_build(declaration, cell("cu129", "12.9"), environ=tools))
+    assert str(can_build(declaration, other, environ=tools)).startswith("the cell is for aarch64")
+    assert "PyPI has no nvcc for CUDA 12" in str(can_build(declaration, cell("cu129", "12.9"), environ=tools))
     nowhere = tools | {"PATH": "/nonexistent"}
-    assert "docker does not answer" in str(can_build(declaration, planned, engine="docker", environ=nowhere))
+    assert "docker does not respond" in str(can_build(declaration, planned, engine="docker", environ=nowhere))
     old = fake_nvcc(tmp_path / "old", "12.9")
     reason = can_build(declaration, planned, toolchain="system", environ=tools | {"CUDA_HOME": str(old)})
-    assert "is CUDA 12.9, and the cell needs 13.0" in str(reason)
+    assert "is CUDA 12.9, but the cell needs CUDA 13.0" in str(reason)
     assert not (tmp_path / "cache").exists()
 
 
 def test_a_cell_for_another_cpu_names_the_runner(tmp_path):
-    with pytest.raises(BuildError, match="needs an aarch64 machine, and this one is") as caught:
+    with pytest.raises(BuildError, match="the cell is for aarch64, but this machine is") as caught:
         build_cell(declared(), cell(arch="aarch64", runner="ubuntu-24.04-arm"), tmp_path / "dist")
     help = str(caught.value.help)
-    assert help == "build it on ubuntu-24.04-arm; if its command can use a cross compiler, declare `cross: true`"
+    assert help == "build it on ubuntu-24.04-arm; if its command supports cross compilation, declare `cross: true`"
     assert not (tmp_path / "dist").exists()
 
 

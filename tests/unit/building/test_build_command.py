@@ -81,7 +81,7 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_being_built(fatwheel, t
     status, out, err = fatwheel("build", "flavour*", "-o", "wheels")
     assert status == 4
     assert out.splitlines()[-2:] == [f"wheels/demo-1.0+{name}-py3-none-any.whl" for name in ("good", "fine")]
-    assert "1 of 3 cells failed:\n  flavourbad: the build command ended with status 1; its last lines:" in err
+    assert "1 of 3 cells failed:\n  flavourbad: the build command exited with code 1; its last lines:" in err
     assert "  | bad.cu: error" in err
     assert len(list((tmp_path / "wheels").glob("*.whl"))) == 2
 
@@ -115,13 +115,13 @@ def test_an_unknown_cell_names_what_was_meant(fatwheel, text):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--volume", "cuda", "is not a volume"),
-        ("--image", "debian", "image, network and volumes are for containers"),
-        ("--silence", "90", "write it like 90 min, 6 h or 30 s"),
+        ("--volume", "cuda", "invalid volume"),
+        ("--image", "debian", "--image, --network and --volume need a container engine"),
+        ("--silence", "90", "use e.g. 90 min, 6 h or 30 s"),
         ("--cache", "on", "choose one of: auto, off, read, write"),
         ("--engine", "dockr", "choose one of: host, docker, podman"),
         ("--toolchain", "conda", "choose one of: auto, system, pypi"),
-        ("--modules", "rope", "cannot be built as a slice"),
+        ("--modules", "rope", "cannot build a partial wheel"),
     ],
 )
 def test_options_that_cannot_be_used(fatwheel, option, value, said):
@@ -141,8 +141,8 @@ def test_cells_side_by_side_say_whose_line_it_is_and_the_end_lists_what_failed(f
     assert status == 4
     assert out.splitlines()[-2:] == [f"wheels/demo-1.0+{name}-py3-none-any.whl" for name in ("good", "fine")]
     assert "[flavourgood] working on good\n" in err
-    assert "[flavourbad] error: flavourbad: the build command ended with status 1" in err
-    assert "1 of 3 cells failed:\n  flavourbad: the build command ended with status 1" in err
+    assert "[flavourbad] error: flavourbad: the build command exited with code 1" in err
+    assert "1 of 3 cells failed:\n  flavourbad: the build command exited with code 1" in err
 
 
 @pytest.mark.usefixtures("fatwheel")
@@ -185,7 +185,7 @@ def test_the_step_summary_has_each_cell_and_what_failed(fatwheel, tmp_path, monk
     fatwheel("build", "flavour*")
     text = (tmp_path / "summary.md").read_text()
     assert "| flavourgood | `demo-1.0+good-py3-none-any.whl` |" in text
-    assert "| flavourbad | failed: the build command ended with status 1" in text
+    assert "| flavourbad | failed: the build command exited with code 1" in text
 
 
 @pytest.mark.usefixtures("fatwheel")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fatwheel.building.compiler_cache import mode_named, resolve_mode
+from fatwheel.building.compiler_cache import parse_mode, resolve_mode
 from fatwheel.errors import UsageError
 from tests.unit.building.samples import program
 
@@ -53,5 +53,5 @@ def test_a_wish_comes_first_and_without_sccache_it_is_off(tmp_path):
 
 
 def test_an_unknown_mode():
-    with pytest.raises(UsageError, match="there is no cache mode 'on'"):
-        mode_named("on")
+    with pytest.raises(UsageError, match="unknown cache mode 'on'"):
+        parse_mode("on")

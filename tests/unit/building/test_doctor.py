@@ -57,28 +57,28 @@ def test_what_is_there_is_named_with_its_version(doctor):
     assert found["nvcc"]["detail"].startswith("CUDA 13.0.99 in ")
     assert found["CUDA 13.0"]["state"] == "ok"
     assert found["host compiler"]["state"] == "ok"
-    assert found["parallelism"]["detail"].endswith("at 2.0 GiB a compiler")
+    assert found["parallelism"]["detail"].endswith("at 2.000 GiB per compiler")
 
 
 def test_what_is_missing_comes_with_what_to_do(doctor, tmp_path):
     program(tmp_path / "bin" / "docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
     found = findings(doctor, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
     assert found["docker"]["state"] == "missing"
-    assert found["docker"]["detail"] == "docker does not answer: Cannot connect to the Docker daemon"
-    assert found["CUDA 12.9"]["help"] == "set CUDA_HOME to CUDA 12.9, or build in a container that has it"
+    assert found["docker"]["detail"] == "docker does not respond: Cannot connect to the Docker daemon"
+    assert found["CUDA 12.9"]["help"] == "set CUDA_HOME to CUDA 12.9, or build in a container with it"
 
 
 def test_an_sccache_that_does_not_run_is_said_so(doctor, tmp_path):
     found = findings(doctor, FATWHEEL_SCCACHE=program(tmp_path / "sccache", "exit 1"))
-    assert (found["sccache"]["state"], found["sccache"]["detail"]) == ("missing", "ended with status 1")
+    assert (found["sccache"]["state"], found["sccache"]["detail"]) == ("missing", "exited with code 1")
 
 
 def test_cells_are_told_with_their_reasons(doctor):
     _, out = doctor("--json")
     cells = {one["id"]: one["reason"] for one in json.loads(out)["cells"]}
     assert cells["cu130-x86_64-all"] is None
-    assert cells["cu130-aarch64-all"].startswith("needs an aarch64 machine")
-    assert "PyPI has no nvcc of CUDA 12" in cells["cu129-x86_64-all"]
+    assert cells["cu130-aarch64-all"].startswith("the cell is for aarch64")
+    assert "PyPI has no nvcc for CUDA 12" in cells["cu129-x86_64-all"]
 
 
 def test_secrets_are_told_by_name_and_never_by_value(doctor, tmp_path):

@@ -71,7 +71,7 @@ def test_a_requirement_that_cannot_be_had_leaves_nothing(tmp_path):
 
 def test_an_axis_names_the_python(tmp_path):
     assert base_python(cell(axes={"python": HERE}), {}) == sys.executable
-    with pytest.raises(BuildError, match=r"there is no Python 3\.99 here") as caught:
+    with pytest.raises(BuildError, match=r"Python 3\.99 not found") as caught:
         base_python(cell(axes={"python": "3.99"}), environment(tmp_path))
     assert "python3.99 is on PATH" in str(caught.value.help)
 
@@ -101,6 +101,6 @@ def test_a_pytorch_of_another_cuda_is_refused_and_a_cpu_build_is_fine(tmp_path, 
     if release is None:
         check_torch(python, cell())
         return
-    with pytest.raises(BuildError, match=rf"PyTorch is for CUDA {release}, and the cell is CUDA 13\.0") as caught:
+    with pytest.raises(BuildError, match=rf"PyTorch is for CUDA {release}, but the cell is for CUDA 13\.0") as caught:
         check_torch(python, cell())
     assert caught.value.where == "cu130-x86_64-sm9x"

@@ -45,8 +45,8 @@ def packed(folder, cell, package, **files):
     for name, text in {"demo/__init__.py": "", **files}.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
-    wheel = product.packed(
-        tree, folder / "staging", cell=cell, package=package, source=folder, licences=[],
+    wheel = product.pack_tree(
+        tree, folder / "staging", cell=cell, package=package, source=folder, licenses=[],
         stamp=EmbeddedMetadata.of(cell),
     )  # fmt: skip
     return unpacked(wheel)
@@ -133,7 +133,7 @@ def test_a_projects_own_wheel_gets_it_too(tmp_path):
     (tree / "demo" / "__init__.py").write_text("")
     tags = first.wheel.removesuffix(".whl").split("-", 2)[2]
     pack(tree, tmp_path / "out", distribution="demo-kernels", version=first.full_version, tags=tags)
-    wheel = product.collected(
+    wheel = product.collect_wheel(
         tmp_path / "out", tmp_path / "staging", cell=first, package=package, stamp=EmbeddedMetadata.of(first)
     )
     with zipfile.ZipFile(wheel) as archive:
@@ -142,7 +142,7 @@ def test_a_projects_own_wheel_gets_it_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("guard", "said"), [("demo/__init__.py", "left a file there"), ("demo/fits.txt", "ends in .py")]
+    ("guard", "said"), [("demo/__init__.py", "made a file of this name"), ("demo/fits.txt", "must end in .py")]
 )
 def test_a_place_that_is_taken_or_no_modules_is_an_error(tmp_path, guard, said):
     package, (first, *_) = cells(tmp_path, guard=guard)

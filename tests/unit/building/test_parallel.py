@@ -2,7 +2,7 @@
 
 import pytest
 
-from fatwheel.building.parallel import Machine, machine, shares
+from fatwheel.building.parallel import Machine, choose_jobs, inspect_machine
 
 GIB = 1 << 30
 
@@ -12,14 +12,14 @@ GIB = 1 << 30
     [(64, 256, 1, 1, 64), (64, 16, 1, 1, 8), (64, 256, 4, 1, 16), (64, 32, 4, 1, 4), (2, 1, 1, 1, 1), (8, 64, 1, 2, 4)],
 )
 def test_the_scarcer_of_cores_and_memory_decides(cores, gib, threads, beside, jobs):
-    found = shares(Machine(cores, gib * GIB), threads=threads, job_memory=2 * GIB, beside=beside)
+    found = choose_jobs(Machine(cores, gib * GIB), threads=threads, job_memory=2 * GIB, beside=beside)
     assert (found.jobs, found.nvcc_threads) == (jobs, threads)
-    assert found.reason.startswith(f"{cores} cores, {gib}.0 GiB free at 2.0 GiB a compiler")
+    assert found.reason.startswith(f"{cores} cores, {gib}.000 GiB free at 2.000 GiB per compiler")
 
 
 def test_a_wish_is_followed_and_told_apart():
-    found = shares(Machine(2, GIB), jobs=9)
-    assert (found.jobs, found.reason) == (9, "as asked for; here are 2 cores, 1.0 GiB free at 2.0 GiB a compiler")
+    found = choose_jobs(Machine(2, GIB), jobs=9)
+    assert (found.jobs, found.reason) == (9, "set by --jobs; 2 cores, 1.000 GiB free at 2.000 GiB per compiler")
 
 
 def files(root, **texts):
@@ -43,7 +43,7 @@ def test_limits_of_cgroups_v2_count_at_every_level(tmp_path):
         ci__memory_DOT_stat=f"anon 1\ninactive_file {1 * GIB}\n", ci__cpu_DOT_max="max 100000",
         ci__job__memory_DOT_max="max", ci__job__cpu_DOT_max="100000 100000",
     )  # fmt: skip
-    assert machine(proc(tmp_path, "0::/ci/job\n"), groups) == Machine(1, 3 * GIB)
+    assert inspect_machine(proc(tmp_path, "0::/ci/job\n"), groups) == Machine(1, 3 * GIB)
 
 
 def test_limits_of_cgroups_v1(tmp_path):
@@ -54,9 +54,9 @@ def test_limits_of_cgroups_v1(tmp_path):
         memory__memory_DOT_limit_in_bytes="9223372036854771712", memory__memory_DOT_usage_in_bytes="1",
         cpu__x__cpu_DOT_cfs_quota_us="-1", cpu__x__cpu_DOT_cfs_period_us="100000",
     )  # fmt: skip
-    found = machine(proc(tmp_path, "4:memory:/x\n2:cpu,cpuacct:/x\n0::/\n"), groups)
+    found = inspect_machine(proc(tmp_path, "4:memory:/x\n2:cpu,cpuacct:/x\n0::/\n"), groups)
     assert found.memory == 3 * GIB
 
 
 def test_without_limits_it_is_what_is_free(tmp_path):
-    assert machine(proc(tmp_path, "0::/\n", free=5), tmp_path / "none").memory == 5 * GIB
+    assert inspect_machine(proc(tmp_path, "0::/\n", free=5), tmp_path / "none").memory == 5 * GIB

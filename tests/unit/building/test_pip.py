@@ -31,7 +31,7 @@ needs_pip = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="
 
 @needs_pip
 def test_no_network(tmp_path):
-    with pytest.raises(BuildError, match="the thing: the package index cannot be reached") as caught:
+    with pytest.raises(BuildError, match="the thing: cannot reach the package index") as caught:
         install(tmp_path, "fatwheel-test-nothing==1.0", PIP_INDEX_URL="http://127.0.0.1:1/simple")
     assert caught.value.exit_code == 4
     assert "PIP_INDEX_URL" in str(caught.value.help)
@@ -53,7 +53,7 @@ def test_a_full_disk_is_told_from_what_pip_says(tmp_path):
 
 def test_what_is_not_understood_is_shown_as_pip_says_it(tmp_path):
     odd = program(tmp_path / "python", "for i in 1 2 3 4 5 6 7 8; do echo line $i; done; exit 9")
-    with pytest.raises(BuildError, match="pip ended with status 9") as caught:
+    with pytest.raises(BuildError, match="pip exited with code 9") as caught:
         install(tmp_path, "x", python=odd)
     assert next(line for line in caught.value.what.splitlines() if "pip:" in line) == "  pip: line 3"
 
@@ -67,7 +67,7 @@ def test_a_python_without_pip_gets_one(tmp_path, monkeypatch):
 
 def test_a_python_that_makes_no_environments(tmp_path):
     broken = program(tmp_path / "python", "echo 'ensurepip is not available'; exit 1")
-    with pytest.raises(BuildError, match=r"no virtual environment could be made.*\n  venv: ensurepip is not") as caught:
+    with pytest.raises(BuildError, match=r"cannot create a virtual environment.*\n  venv: ensurepip is not") as caught:
         make_venv(broken, tmp_path / "env", pip=True, environ=environment(tmp_path))
     assert "python3-venv" in str(caught.value.help)
 
@@ -103,7 +103,7 @@ def test_a_network_that_fails_for_the_moment_is_tried_again(tmp_path):
 
 def test_a_network_that_stays_away_ends_the_build(tmp_path):
     python, tries = counted(tmp_path, "HTTP error: 503 Server Error", 9)
-    with pytest.raises(BuildError, match="the package index cannot be reached"):
+    with pytest.raises(BuildError, match="cannot reach the package index"):
         retried(tmp_path, python, DownloadRetries(waits=(5.0, 30.0)))
     assert tries.read_text() == "x\n" * 3
 

@@ -62,7 +62,7 @@ def test_a_build_that_can_be_done_passes_and_leaves_no_trace_in_its_output(tmp_p
 
 def test_little_memory_is_only_said(tmp_path):
     (said,) = check(ready(tmp_path, nvcc=LINKS), memory=GIB)
-    assert said == "warning: 1.0 GiB of memory are free, and one compiler is taken to need 2.0 GiB"
+    assert said == "warning: 1.000 GiB of memory are free, but one compiler is assumed to need 2.000 GiB"
 
 
 def test_the_target_that_does_not_compile_is_named(tmp_path):
@@ -83,7 +83,7 @@ def test_a_linker_that_fails_is_told_from_a_compiler_that_fails(tmp_path):
 def test_code_for_another_cpu_is_refused(tmp_path):
     header = b"\x7fELF\2\1\1" + bytes(9) + b"\3\0\xb7\0" + bytes(44)
     (tmp_path / "arm.so").write_bytes(header)
-    with pytest.raises(BuildError, match="makes code for aarch64, and the cell is for x86_64"):
+    with pytest.raises(BuildError, match="generates code for aarch64, but the cell is for x86_64"):
         check(ready(tmp_path, nvcc=f"cp {tmp_path}/arm.so preflight.so"))
 
 
@@ -93,7 +93,9 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path, kind):
     with pytest.raises(BuildError) as caught:
         check(about)
     count = 3 if kind == "tree" else 2
-    assert caught.value.what.startswith(f"this build would fail, for {count} reasons:\n- the build needs 900000.0 GB")
+    assert caught.value.what.startswith(
+        f"preflight found {count} errors that would fail this build:\n- the build needs 838190.317 GiB"
+    )
     assert "- an empty kernel does not compile with" in caught.value.what
-    assert ("there is no NONE.md" in caught.value.what) is (kind == "tree")
+    assert ("NONE.md not found" in caught.value.what) is (kind == "tree")
     assert Path(about.work.temporary).is_dir()

@@ -3,7 +3,7 @@
 import pytest
 
 from fatwheel.building.compiler import host_compiler, system_nvcc
-from fatwheel.building.toolchain import choice_named, reason_against, resolve
+from fatwheel.building.toolchain import explain_unavailable, parse_choice, resolve
 from fatwheel.errors import BuildError, UsageError
 from tests.unit.building.samples import cell, environment, fake_nvcc, program
 
@@ -52,26 +52,26 @@ def test_a_stub_of_the_driver_is_made_where_the_toolkit_has_none(tmp_path):
 
 
 def test_nvcc_of_another_release_is_refused(tmp_path):
-    with pytest.raises(BuildError, match=r"is CUDA 12\.9, and the cell needs 13\.0") as caught:
+    with pytest.raises(BuildError, match=r"is CUDA 12\.9, but the cell needs CUDA 13\.0") as caught:
         found("system", cell(), tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "12.9"))
     assert caught.value.exit_code == 4
     assert caught.value.where == "cu130-x86_64-sm9x"
-    assert "set CUDA_HOME to a CUDA 13.0 toolkit, or take --toolchain pypi" in str(caught.value.help)
+    assert "set CUDA_HOME to a CUDA 13.0 toolkit, or use --toolchain pypi" in str(caught.value.help)
 
 
 def test_an_nvcc_that_says_nothing_of_a_release_is_refused(tmp_path):
     program(tmp_path / "own" / "bin" / "nvcc", "echo I am not a compiler")
-    with pytest.raises(BuildError, match="does not say which release it is; it says: I am not a compiler"):
+    with pytest.raises(BuildError, match="printed no CUDA release: I am not a compiler"):
         found("system", cell(), tmp_path, CUDA_HOME=tmp_path / "own")
 
 
 def test_a_cuda_home_without_nvcc_is_named(tmp_path):
-    with pytest.raises(BuildError, match=r"CUDA_HOME is .*/empty, and there is no bin/nvcc in it"):
+    with pytest.raises(BuildError, match=r"CUDA_HOME is .*/empty, but it contains no bin/nvcc"):
         found("system", cell(), tmp_path, CUDA_HOME=tmp_path / "empty")
 
 
 def test_no_toolkit_at_all(tmp_path):
-    with pytest.raises(BuildError, match="there is no nvcc here"):
+    with pytest.raises(BuildError, match="nvcc not found"):
         found("system", cell(), tmp_path, PATH=no_nvcc_path(tmp_path))
 
 
@@ -79,7 +79,7 @@ def test_no_toolkit_at_all(tmp_path):
 def test_cuda_12_has_no_nvcc_on_pypi_so_an_image_or_a_cuda_home_is_named(tmp_path, image):
     wanted = cell("cu129", "12.9", image=image)
     for choice in ("auto", "pypi"):
-        with pytest.raises(BuildError, match=r"PyPI has no nvcc of CUDA 12") as caught:
+        with pytest.raises(BuildError, match=r"PyPI has no nvcc for CUDA 12") as caught:
             found(choice, wanted, tmp_path, usual=fake_nvcc(tmp_path / "usual", "13.0"))
         assert "/usr/local/cuda-12.9" in str(caught.value.help)
         assert (image or "an image with CUDA 12.9") in str(caught.value.help)
@@ -97,17 +97,17 @@ def test_a_target_that_the_toolkit_cannot_compile_names_the_cell_and_the_nearest
     with pytest.raises(BuildError, match=f"CUDA {release} cannot compile {target}") as caught:
         found("auto", cell(toolkit=release, targets=["8.0", target]), tmp_path)
     assert caught.value.where == "cu130-x86_64-sm9x"
-    assert f"{near} in the place of {target}" in str(caught.value.help)
+    assert f"{near} instead of {target}" in str(caught.value.help)
 
 
 def test_every_such_target_is_named_at_once(tmp_path):
     with pytest.raises(BuildError, match=r"cannot compile 5\.0, 10\.1a") as caught:
         found("auto", cell(targets=["5.0", "8.0", "10.1a"]), tmp_path)
-    assert caught.value.help == "leave 5.0 out, 11.0a in the place of 10.1a"
+    assert caught.value.help == "remove 5.0, 11.0a instead of 10.1a"
 
 
 def test_no_host_compiler(tmp_path):
-    with pytest.raises(BuildError, match="there is no host C\\+\\+ compiler: 'g\\+\\+' is not on PATH") as caught:
+    with pytest.raises(BuildError, match="host C\\+\\+ compiler not found: 'g\\+\\+' is not on PATH") as caught:
         found("auto", cell(), tmp_path, PATH=tmp_path, CUDA_HOME=fake_nvcc(tmp_path / "own", "13.0"))
     assert caught.value.exit_code == 4
     assert "apt-get install g++" in str(caught.value.help)
@@ -118,18 +118,18 @@ def test_the_host_compiler_of_nvcc_may_be_named(tmp_path):
     for value in (own, own.parent):
         compiler = host_compiler(environment(tmp_path, NVCC_CCBIN=value))
         assert (compiler.path, compiler.version) == (str(own), "my compiler 1.0")
-    with pytest.raises(BuildError, match="NVCC_CCBIN: no 'nothing'"):
+    with pytest.raises(BuildError, match="NVCC_CCBIN: 'nothing' not found"):
         host_compiler(environment(tmp_path, NVCC_CCBIN="nothing"))
 
 
 def test_a_choice_that_is_none_is_a_usage_error():
-    with pytest.raises(UsageError, match="there is no toolchain 'conda'"):
-        choice_named("conda")
+    with pytest.raises(UsageError, match="unknown toolchain 'conda'"):
+        parse_choice("conda")
 
 
 def test_whether_a_toolchain_can_be_had_is_told_without_a_download(tmp_path):
     environ = environment(tmp_path / "cache", PATH=no_nvcc_path(tmp_path))
-    assert reason_against("auto", cell(), environ, tmp_path) is None
-    assert "there is no nvcc here" in str(reason_against("system", cell(), environ, tmp_path))
-    assert "PyPI has no nvcc of CUDA 12" in str(reason_against("auto", cell("cu129", "12.9"), environ, tmp_path))
+    assert explain_unavailable("auto", cell(), environ, tmp_path) is None
+    assert "nvcc not found" in str(explain_unavailable("system", cell(), environ, tmp_path))
+    assert "PyPI has no nvcc for CUDA 12" in str(explain_unavailable("auto", cell("cu129", "12.9"), environ, tmp_path))
     assert not (tmp_path / "cache").exists()

@@ -7,7 +7,7 @@ import pytest
 
 from fatwheel.building.compiler import HostCompiler, Nvcc
 from fatwheel.building.toolchain import Toolchain
-from fatwheel.building.variables import command_fields, compression_flag, environment_variables, filled_command
+from fatwheel.building.variables import command_fields, compression_flag, environment_variables, fill_command
 from fatwheel.declaration import parse
 from fatwheel.declaration.templates import COMMAND_FIELDS
 from fatwheel.errors import BuildError, UsageError
@@ -51,12 +51,12 @@ def fields(declaration, wanted, modules=None, launcher=""):
     )  # fmt: skip
 
 
-def variables(declaration, environ, toolchain=TOOLS, stand_ins=None, launcher=""):
+def variables(declaration, environ, toolchain=TOOLS, glibc_stubs=None, launcher=""):
     wanted = find_cell(declaration, "cu130-x86_64-sm9x")
     values = fields(declaration, wanted, launcher=launcher)
     return environment_variables(
         declaration, wanted, declaration.packages[0], values, environ=environ, toolchain=toolchain,
-        stand_ins=stand_ins, temporary=Path("/t"), epoch=7,
+        glibc_stubs=glibc_stubs, temporary=Path("/t"), epoch=7,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_the_compression_mode_is_added_to_nvccs_own_flags():
 def test_a_toolkit_before_12_8_knows_no_compression_mode():
     declaration = declared()
     old = find_cell(declaration, "cu130-x86_64-sm9x").model_copy(update={"toolkit": "12.6"})
-    with pytest.raises(BuildError, match=r"nvcc 12\.6 does not know --compress-mode=size") as caught:
+    with pytest.raises(BuildError, match=r"nvcc 12\.6 does not support --compress-mode=size") as caught:
         compression_flag(declaration, old)
     assert (caught.value.exit_code, caught.value.where) == (4, "cu130-x86_64-sm9x")
     assert compression_flag(declared(compress=", compress: none"), old) == ""
@@ -123,19 +123,21 @@ def test_a_slice_fills_its_place_in_the_command():
     declaration = declared()
     package, wanted = declaration.packages[0], find_cell(declaration, "cu130-x86_64-sm9x")
     values = fields(declaration, wanted, ["a", "b"])
-    assert filled_command(package, values, ["a", "b"]) == ["/env/bin/python", "b.py", "/o", "a,b", "{}"]
-    assert filled_command(package, fields(declaration, wanted), None)[3] == ""
+    assert fill_command(package, values, ["a", "b"]) == ["/env/bin/python", "b.py", "/o", "a,b", "{}"]
+    assert fill_command(package, fields(declaration, wanted), None)[3] == ""
 
 
 def test_a_command_without_a_place_for_modules_builds_no_slice():
     package = declared().packages[0]
     whole = package.model_copy(update={"build": package.build.model_copy(update={"command": ["make"], "env": {}})})
-    with pytest.raises(UsageError, match=r"demo-kernels cannot be built as a slice: its command has no \{modules\}"):
-        filled_command(whole, {}, ["a"])
+    with pytest.raises(
+        UsageError, match=r"cannot build a partial wheel of demo-kernels: its command does not use \{modules\}"
+    ):
+        fill_command(whole, {}, ["a"])
 
 
-def test_stand_ins_for_old_glibc_libraries_come_first_for_every_linker():
-    found = variables(declared(), {"PATH": "/bin", "LDFLAGS": "-s"}, stand_ins=Path("/floor"))
+def test_glibc_stubs_for_old_glibc_libraries_come_first_for_every_linker():
+    found = variables(declared(), {"PATH": "/bin", "LDFLAGS": "-s"}, glibc_stubs=Path("/floor"))
     assert found["LDFLAGS"] == "-L/floor -s"
     assert found["NVCC_PREPEND_FLAGS"] == "-L/floor"
 

@@ -8,10 +8,10 @@ import pytest
 from fatwheel.declaration.templates import SMOKE_FIELDS
 from fatwheel.processes import Answer, run
 from fatwheel.records.smoke import Check, Device, SmokeRecord
-from fatwheel.smoke.gpu import _visible, command_fields
+from fatwheel.smoke.gpu import _detect_devices, command_fields
 from fatwheel.smoke.imports import evaluate_imports
 from fatwheel.smoke.interpreter import find_python
-from fatwheel.smoke.smoke_wheel import joined
+from fatwheel.smoke.smoke_wheel import merge
 from fatwheel.smoke.subject import Subject, top_levels
 from fatwheel.targets import dotted
 from fatwheel.wheels.formats.wheel_name import WheelName
@@ -57,10 +57,10 @@ def test_libraries_from_the_system_the_driver_and_the_environment_will_do(needed
     [
         (
             {"libfoo.so.1": None},
-            "demo_kernels/k.so needs libfoo.so.1, which neither the wheel nor its requirements bring",
+            "demo_kernels/k.so needs libfoo.so.1, which neither the wheel nor its dependencies provide",
         ),
-        ({"libcudart.so.13": "/usr/lib/x86_64-linux-gnu/libcudart.so.13"}, "was found only on this machine"),
-        ({"libfoo.so.1": "/usr/local/cuda-13.0/lib64/libfoo.so.1"}, "was found only on this machine"),
+        ({"libcudart.so.13": "/usr/lib/x86_64-linux-gnu/libcudart.so.13"}, "which only this machine provides"),
+        ({"libfoo.so.1": "/usr/local/cuda-13.0/lib64/libfoo.so.1"}, "which only this machine provides"),
         ({"libcuda.so.2": None}, "libcuda.so.2"),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_library_that_users_would_lack_fails(needed, said):
 def test_a_library_that_the_loading_package_brings_is_tolerated_and_said(path):
     check = evaluate_imports(report(needed={"libcudart.so.13": path}), subject(provided=("libcudart.so.*",)))
     assert check.outcome == "passed"
-    assert "libcudart.so.13 is provided by what loads this package" in check.detail
+    assert "libcudart.so.13 is declared as `provided`" in check.detail
 
 
 def test_a_library_that_the_import_itself_loaded_is_resolved():
@@ -107,7 +107,7 @@ def test_an_equal_version_in_another_spelling_and_none_at_all_will_do(version):
 
 def test_a_version_that_lacks_the_label_fails():
     check = evaluate_imports(report(modules=[module(version="1.0")]), subject())
-    assert check.detail.startswith("demo_kernels.__version__ is 1.0, METADATA says 1.0+cu130.sm9x (name the file")
+    assert check.detail.startswith("demo_kernels.__version__ is 1.0, but METADATA has 1.0+cu130.sm9x (add the file")
 
 
 def test_of_several_modules_only_the_one_named_like_the_distribution_must_have_its_version():
@@ -118,7 +118,7 @@ def test_of_several_modules_only_the_one_named_like_the_distribution_must_have_i
 def test_a_missing_module_is_named_as_not_required():
     error = "ModuleNotFoundError: No module named 'torch.cuda'"
     check = evaluate_imports(report(modules=[module(error=error)]), subject())
-    assert "nothing that the wheel requires brings torch" in check.detail
+    assert "no dependency of the wheel provides torch" in check.detail
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_a_wheel_for_this_python_is_tried_with_it():
 @pytest.mark.parametrize(
     ("tags", "reason"),
     [
-        ("py3-none-manylinux_2_28_riscv64", "it is for riscv64, and this machine is"),
-        ("py3-none-manylinux_2_99_{machine}", "it needs glibc 2.99, and this machine has"),
-        ("py3-none-win_amd64", "it is for win_amd64, and this machine is linux_"),
-        ("cp31-cp31-manylinux_2_17_{machine}", "it needs Python 3.1, and there is none here"),
+        ("py3-none-manylinux_2_28_riscv64", "the wheel is for riscv64, but this machine is"),
+        ("py3-none-manylinux_2_99_{machine}", "the wheel needs glibc 2.99, but this machine has"),
+        ("py3-none-win_amd64", "the wheel is for win_amd64, but this machine is linux_"),
+        ("cp31-cp31-manylinux_2_17_{machine}", "the wheel needs Python 3.1, which is not on PATH"),
     ],
 )
 def test_a_wheel_that_nothing_here_takes_has_a_reason(tags, reason):
@@ -174,20 +174,20 @@ def _record(outcome="passed", gpu=None, sha256="a" * 64):
 
 
 def test_a_proof_on_a_gpu_outlives_a_later_import_test_of_the_same_bytes():
-    kept = joined(_record(), _record(gpu="passed"))
+    kept = merge(_record(), _record(gpu="passed"))
     assert (kept.gpu.outcome, dotted(kept.executed), kept.not_executed) == ("passed", "9.0", [])
 
 
 def test_an_import_that_another_machine_tried_outlives_a_skip_here():
-    assert joined(_record("skipped", gpu="passed"), _record("failed")).import_.outcome == "failed"
+    assert merge(_record("skipped", gpu="passed"), _record("failed")).import_.outcome == "failed"
 
 
 def test_nothing_outlives_other_bytes():
-    assert joined(_record(), _record(gpu="passed", sha256="b" * 64)).gpu is None
+    assert merge(_record(), _record(gpu="passed", sha256="b" * 64)).gpu is None
 
 
 def test_a_new_proof_replaces_an_old_one():
-    assert joined(_record(gpu="failed"), _record(gpu="passed")).gpu.outcome == "failed"
+    assert merge(_record(gpu="failed"), _record(gpu="passed")).gpu.outcome == "failed"
 
 
 def test_the_record_says_import_in_json_and_is_read_again(tmp_path):
@@ -201,11 +201,11 @@ def test_a_command_that_outlives_its_time_is_ended_with_its_children(tmp_path):
     script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
     answer = run([sys.executable, "-c", script], env={}, cwd=tmp_path, timeout=1)
     assert answer.status is None
-    assert answer.ended == "did not end in time"
+    assert answer.ended == "timed out"
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(3, "ended with status 3"), (-11, "was ended by SIGSEGV"), (-99, "was ended by signal 99")]
+    ("status", "said"), [(3, "exited with code 3"), (-11, "was killed by SIGSEGV"), (-99, "was killed by signal 99")]
 )
 def test_an_ending_is_said_in_words(status, said):
     assert Answer(status, "", "").ended == said
@@ -214,7 +214,7 @@ def test_an_ending_is_said_in_words(status, said):
 def test_a_command_that_is_not_there_is_an_answer_and_no_crash(tmp_path):
     answer = run([tmp_path / "nothing"], env={}, cwd=tmp_path, timeout=1)
     assert answer.status == 127
-    assert "cannot be started" in answer.tail
+    assert "cannot start" in answer.tail
 
 
 def test_a_device_is_picked_by_uuid_else_by_its_place_among_the_visible(tmp_path, monkeypatch):
@@ -224,8 +224,8 @@ def test_a_device_is_picked_by_uuid_else_by_its_place_among_the_visible(tmp_path
     gpus = [{"capability": "8.0", "name": "A", "uuid": "GPU-1"}, {"capability": "9.0", "name": "B", "uuid": ""}]
     answer = Answer(0, f'{{"gpus": {gpus}, "driver": null}}'.replace("'", '"'), "")
     monkeypatch.setattr("fatwheel.smoke.gpu.run", lambda *_, **__: answer)
-    assert [one.setting for one in _visible(Here(), {"CUDA_VISIBLE_DEVICES": "5,3"})] == ["GPU-1", "3"]
-    assert [one.setting for one in _visible(Here(), {})] == ["GPU-1", "1"]
+    assert [one.setting for one in _detect_devices(Here(), {"CUDA_VISIBLE_DEVICES": "5,3"})] == ["GPU-1", "3"]
+    assert [one.setting for one in _detect_devices(Here(), {})] == ["GPU-1", "1"]
 
 
 def test_what_check_allows_in_a_smoke_command_is_what_smoke_gives():

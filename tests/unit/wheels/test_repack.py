@@ -364,7 +364,7 @@ def test_a_failing_strip_is_reported_with_its_output(tmp_path, with_debug, monke
     program.chmod(0o755)
     wheel = demo(tmp_path, {"demo_jit/k.so": with_debug}, tags="py3-none-linux_x86_64")
     monkeypatch.setenv("STRIP", str(program))
-    with pytest.raises(VerificationError, match="ended with status 3\n  cannot do that"):
+    with pytest.raises(VerificationError, match="exited with code 3\n  cannot do that"):
         repack(wheel, tmp_path / "made", Changes(strip_debug=True))
     monkeypatch.setenv("STRIP", "no-such-strip")
     with pytest.raises(UsageError, match="STRIP='no-such-strip' not found"):
