@@ -332,7 +332,7 @@ class _BuildExecution:
         except VerificationError as error:
             where = keep_file(wheel, job.environ, name=f"rejected-{wheel.name}")
             keep_file(self.work.log, job.environ, name=f"{wheel.name}.build.log")
-            help = f"rejected wheel: {where}; the output of its build is in the same folder"
+            help = f"the rejected wheel and the output of its build are in the same folder: {where}"
             raise VerificationError(error.what, where=error.where, help=help) from error
         for finding in warnings:
             job.notify(f"warning: {finding.kind}: {finding.what}")

@@ -1,4 +1,4 @@
-"""pip, run for a build: quiet while it works, patient with the network, and plain about why it failed."""
+"""Run pip for builds, with retries after network failures and readable errors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fatwheel.errors import BuildError
 from fatwheel.processes import Answer
 from fatwheel.retry import call_with_retries
 
-_SECONDS = 7200.0  # the dependencies of a CUDA package can be gigabytes
-_PAUSE = 60.0  # seconds between looks for a version that is not there yet
+_SECONDS = 7200.0  # the dependencies of a CUDA package may be several GiB
+_PAUSE = 60.0  # seconds between checks for a version that is not published yet
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def test_a_command_that_leaves_two_wheels(tmp_path, cache):
 def test_a_wheel_of_another_name(tmp_path, cache):
     error = failing_wheel(tmp_path, cache, "pathlib.Path(out, 'demo-1.1-py3-none-any.whl').touch()")
     start, _, rest = error.what.partition(":\n")
-    assert start == f"the build command left demo-1.1-py3-none-any.whl, and the cell's wheel is {WHEEL}"
+    assert start == f"the build command made demo-1.1-py3-none-any.whl, but the wheel of this cell is {WHEEL}"
     assert "version 1.1, but `version` is 1.0" in rest
 
 

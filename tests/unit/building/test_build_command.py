@@ -101,7 +101,7 @@ def test_json_of_several_is_the_records_of_those_built(fatwheel):
 def test_json_of_a_cell_that_fails_is_its_error(fatwheel):
     status, out, err = fatwheel("build", "flavourbad", "--json")
     assert (status, json.loads(out)["error"]["kind"]) == (4, "build-error")
-    assert "all of its output:" in err
+    assert "full output:" in err
 
 
 @pytest.mark.parametrize("text", ["flavourgod", "flavourgo*d?"])
@@ -117,7 +117,7 @@ def test_an_unknown_cell_names_what_was_meant(fatwheel, text):
     [
         ("--volume", "cuda", "invalid volume"),
         ("--image", "debian", "--image, --network and --volume need a container engine"),
-        ("--silence", "90", "use e.g. 90 min, 6 h or 30 s"),
+        ("--silence", "90", "write it like 90 min, 6 h or 30 s"),
         ("--cache", "on", "choose one of: auto, off, read, write"),
         ("--engine", "dockr", "choose one of: host, docker, podman"),
         ("--toolchain", "conda", "choose one of: auto, system, pypi"),
