@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 URL = PROJECT["urls"]["Homepage"]
-RAW = URL.replace("https://github.com/", "https://raw.githubusercontent.com/")
 LINKS = sorted(set(re.findall(r"\]\(([^)#\s]+)", README)))
 LINES = [line.split("  #")[0].strip() for line in re.findall(r"(?m)^\$ (.+)$", README)]
 
@@ -29,19 +28,30 @@ def calls(program):
 @pytest.mark.parametrize("link", LINKS)
 def test_a_link_is_absolute_and_leads_to_a_file(link):
     """A package index shows the README too, where relative links lead nowhere."""
-    match = re.fullmatch(rf"(?:{re.escape(URL)}/(?:blob|tree)|{re.escape(RAW)})/main/(.+)", link)
+    match = re.fullmatch(rf"{re.escape(URL)}/(blob|tree|raw)/main/(.+)", link)
     assert match
-    assert (ROOT / match[1]).exists()
+    kind, path = match.groups()
+    assert (ROOT / path).is_dir() if kind == "tree" else (ROOT / path).is_file()
 
 
 def test_every_url_of_the_project_is_below_one_address():
     assert all(url == URL or url.startswith(f"{URL}/") for url in PROJECT["urls"].values())
-    assert set(re.findall(r"git\+(https://[^\s`]+)", README)) == {URL}
 
 
-def test_nothing_is_installed_from_a_package_index_yet():
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_fatwheel_is_installed_from_a_local_checkout_only(document):
+    """It is not on a package index, and its URL is a placeholder."""
+    text = document.read_text(encoding="utf-8")
+    installed = re.findall(r"(?:pip install|uvx --from) '?([^\s'`]*fatwheel[^\s'`]*)", text)
+    assert [source for source in installed if not re.match(r"(git\+file://)?/path/to/fatwheel(\[|$)", source)] == []
+
+
+def test_the_readme_installs_a_checkout():
     installed = {word for arguments in calls("pip") for word in arguments[1:]}
-    assert installed == {"nox", f"git+{URL}"}
+    assert installed == {"nox", "/path/to/fatwheel"}
 
 
 @pytest.mark.parametrize("arguments", calls("fatwheel"), ids=" ".join)
