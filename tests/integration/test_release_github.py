@@ -202,11 +202,11 @@ def test_slices_and_placeholders_are_not_for_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "token", "says"),
     [
-        ({"may_write": False}, "secret-token", "the token may not write here"),
+        ({"may_write": False}, "secret-token", "the token has no write access"),
         ({"archived": True}, "secret-token", "archived"),
-        ({"tags": {"v1": "d" * 40}}, "secret-token", "the tag v1 is of commit dddddddddddd, not cccccccccccc"),
+        ({"tags": {"v1": "d" * 40}}, "secret-token", "the tag v1 points to commit dddddddddddd, not cccccccccccc"),
         ({}, "wrong", "401 Bad credentials"),
-        ({}, "", "there is no token"),
+        ({}, "", "no token"),
     ],
 )
 def test_what_would_be_refused_later_is_refused_now(
@@ -227,7 +227,7 @@ def test_the_token_never_leaves_for_a_foreign_upload_host(files: list[Path]) -> 
         fake.shapes.uploads = "https://uploads.evil.example/repos/octo/wheels"
         record = run(fake, *files)
         assert not any(asset.live for asset in record.assets)
-        assert "no token is sent there" in record.assets[0].reason
+        assert "the token was not sent" in record.assets[0].reason
 
 
 def test_a_network_that_is_not_there_refuses_with_a_reason(files: list[Path]) -> None:

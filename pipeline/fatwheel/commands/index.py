@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """Exits with code 5 if files are missing from the index, and 7 if the store cannot be read."""
     gc.disable()  # thousands of entries, all of them in use until the end
     report = make_index(
-        open_store(choose_store_spec(store, matrix), there=True), output, base_url, replace=replace,
+        open_store(choose_store_spec(store, matrix), must_exist=True), output, base_url, replace=replace,
         cache=cache_root(os.environ),
     )  # fmt: skip
     for note in report.notes:

@@ -50,7 +50,7 @@ def deliver(
 
     Raises `ReleaseRefused` if a store cannot be read or the branch cannot be pushed; then nothing is delivered.
     """
-    stores = [open_store(spec, there=True) for spec in dict.fromkeys(specs)]
+    stores = [open_store(spec, must_exist=True) for spec in dict.fromkeys(specs)]
     store: ReadableStore = stores[0] if len(stores) == 1 else MultiStore(stores)
     reports: list[IndexReport] = []
 

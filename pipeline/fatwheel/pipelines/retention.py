@@ -39,7 +39,7 @@ def prune(
     Returns what expires and what stays, and the releases that could not be deleted, with reasons. Raises
     `ReleaseRefused` if the store cannot be read.
     """
-    store = open_store(spec, there=True)
+    store = open_store(spec, must_exist=True)
     inspector = Inspector(store)
     try:
         found = find_expired(inspector.counter.call(store.releases), policy, inspector.clock.wall())

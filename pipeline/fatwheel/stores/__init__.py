@@ -1,4 +1,4 @@
-"""Where releases live and where wheels come from: what a store holds, and how it is read and written."""
+"""Stores: where releases are read from and written to."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
 __all__ = ["RemoteAsset", "RemoteRelease", "Store", "open_store"]
 
 
-def open_store(spec: str, *, there: bool = False) -> Store:
-    """Open ``dir:PATH`` or ``github:OWNER/REPO``; nothing is read or written yet.
+def open_store(spec: str, *, must_exist: bool = False) -> Store:
+    """Open ``dir:PATH`` or ``github:OWNER/REPO`` without reading or writing anything.
 
-    A GitHub store takes GITHUB_TOKEN and GITHUB_API_URL from the environment. Raises `UsageError`, also for a folder
-    that is not ``there`` where it must be.
+    A GitHub store takes GITHUB_TOKEN and GITHUB_API_URL from the environment. Raises `UsageError` for an invalid store,
+    and with ``must_exist`` for a missing folder.
     """
     kind, _, place = spec.partition(":")
     if kind == "dir" and place:
         from fatwheel.stores.directory import DirectoryStore
 
-        if there and not Path(place).is_dir():
-            raise UsageError("there is no such folder", where=spec, help="release into it first, or name another")
+        if must_exist and not Path(place).is_dir():
+            raise UsageError("no such folder", where=spec, help="release to it first, or use another folder")
         return DirectoryStore(Path(place))
     if kind == "github" and place:
         from fatwheel.stores.github import open_github

@@ -1,4 +1,4 @@
-"""A workflow run's artifacts: where wheels come from that were built on other machines."""
+"""The artifacts of a workflow run, such as wheels that were built on other machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunArtifact:
-    """One artifact. ``size`` in bytes as it is stored; ``digest`` is None on older servers."""
+    """One workflow artifact. ``size``: stored bytes. ``digest``: None on older servers."""
 
     id: str
     name: str
@@ -43,35 +43,35 @@ class WorkflowRun:
         return f"run:{self.repository}/{self.run}"
 
     def commit(self) -> str:
-        """The commit that the run was started on."""
+        """Return the SHA of the commit that the run was started for."""
         return str(self.requests.document(f"repos/{self.repository}/actions/runs/{self.run}").get("head_sha"))
 
     def artifacts(self) -> tuple[RunArtifact, ...]:
-        """All of them by name; where one was made again, the newest."""
+        """Return all artifacts by name; of several with the same name, the newest."""
         path = f"repos/{self.repository}/actions/runs/{self.run}/artifacts"
         newest: dict[str, RunArtifact] = {}
         try:
-            rows = list(self.requests.pages(path, key="artifacts"))
-        except StoreFailure as problem:
-            if problem.kind is not FailureKind.GONE:
+            entries = list(self.requests.pages(path, key="artifacts"))
+        except StoreFailure as failure:
+            if failure.kind is not FailureKind.GONE:
                 raise
-            help = "look at the run's number, and whether the token has `actions: read` there"
+            help = "check the ID of the run, and that the token has the `actions: read` permission"
             raise StoreFailure(
-                f"{self.spec}: no such run, or none that the token may see", FailureKind.RELEASE, help=help
-            ) from problem
-        for row in rows:
-            one = _artifact(row)
+                f"{self.spec}: no such run, or the token cannot read it", FailureKind.RELEASE, help=help
+            ) from failure
+        for entry in entries:
+            one = _parse_artifact(entry)
             if one.name not in newest or int(newest[one.name].id) < int(one.id):
                 newest[one.name] = one
         return tuple(newest[name] for name in sorted(newest))
 
     def download(self, artifact: RunArtifact, path: Path) -> None:
-        """Write an artifact to ``path`` and check its digest; nothing is left there if that fails."""
+        """Write an artifact to ``path`` and check its digest. No file remains after a failure."""
         free = os.statvfs(path.parent)
         room = free.f_bavail * free.f_frsize
         if room < artifact.size:
             raise StoreFailure(
-                f"{artifact.name}: {artifact.size:,} bytes to download and {room:,} free in {path.parent}",
+                f"{artifact.name}: {artifact.size:,} bytes needed, {room:,} free in {path.parent}",
                 FailureKind.ASSET,
             )
         try:
@@ -87,21 +87,23 @@ class WorkflowRun:
                 digest.update(chunk)
                 file.write(chunk)
         if artifact.digest not in {None, digest.hexdigest()}:
-            raise StoreFailure(f"{artifact.name}: other bytes came than were stored", FailureKind.TRANSIENT)
+            raise StoreFailure(
+                f"{artifact.name}: the downloaded content does not match its digest", FailureKind.TRANSIENT
+            )
 
 
-def _artifact(row: dict[str, Any]) -> RunArtifact:
+def _parse_artifact(row: dict[str, Any]) -> RunArtifact:
     try:
         digest = Digest.from_api(row.get("digest"))
         return RunArtifact(
             str(int(row["id"])), str(row["name"]), int(row["size_in_bytes"]), bool(row["expired"]), digest
         )
     except (KeyError, TypeError, ValueError):
-        raise StoreFailure("an answer that is no artifact", FailureKind.AMBIGUOUS) from None
+        raise StoreFailure("the server returned an invalid artifact", FailureKind.AMBIGUOUS) from None
 
 
 def open_run(spec: str, environment: Mapping[str, str], repository: str | None) -> WorkflowRun:
-    """Open ``run:ID`` of the repository at hand, or ``run:OWNER/REPO/ID``. Raises `UsageError`."""
+    """Open ``run:ID`` of the current repository, or ``run:OWNER/REPO/ID``. Raises `UsageError`."""
     from fatwheel.stores.github import open_github
 
     match = re.fullmatch(r"run:(?:([^/]+/[^/]+)/)?(\d+)", spec)

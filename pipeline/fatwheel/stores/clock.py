@@ -1,4 +1,4 @@
-"""Time and chance, passed in so that a test can hold them."""
+"""Time and random numbers, passed as an argument so that tests can replace them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import time
 
 
 class Clock:
-    """The real ones. Seconds everywhere."""
+    """The system clock. All times are in seconds."""
 
     def monotonic(self) -> float:
-        """A time that never goes back."""
+        """Return a time that never decreases."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Seconds since 1970, UTC."""
+        """Return the seconds since 1970, UTC."""
         return time.time()
 
     def sleep(self, seconds: float, stop: threading.Event | None = None) -> None:
-        """Wait; a set ``stop`` ends it early."""
+        """Wait; a set ``stop`` ends the wait early."""
         if stop is not None:
             stop.wait(seconds)
         else:
             time.sleep(seconds)
 
     def chance(self) -> float:
-        """A number in [0, 1)."""
-        return random.random()  # noqa: S311  (jitter is no secret)
+        """Return a random number in [0, 1)."""
+        return random.random()  # noqa: S311  (jitter is not a secret)

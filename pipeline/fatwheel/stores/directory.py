@@ -1,4 +1,4 @@
-"""A store that is a folder: ``PATH/TAG/NAME``, with drafts in ``PATH/.draft-TAG/``."""
+"""A store in a folder: releases in ``PATH/TAG/``, drafts in ``PATH/.draft-TAG/``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fatwheel.stores.remote import STARTER, UPLOADED, RemoteAsset, RemoteRelease
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 DRAFT = ".draft-"
-PART = ".part-"  # a file that is being written; what a broken-off run leaves is listed as half-uploaded
+PART = ".part-"  # a file that is being written; listed as a partial upload after an interrupted run
 ABOUT = ".fatwheel-release.json"
 
 _ZEROS = bytes(CHUNK)
@@ -35,7 +35,7 @@ class _About(Record):
 
 
 class DirectoryStore:
-    """Releases in a folder. A file appears under its name only when all of it is there."""
+    """Releases in a folder. A file appears under its name only when it is complete."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,11 +47,11 @@ class DirectoryStore:
         return f"dir:{self.root}"
 
     def rules(self) -> Rules:
-        """GitHub's rules for names and sizes, since it rehearses them; slices and placeholders are welcome."""
+        """GitHub's limits on names and sizes, for rehearsals; partial and placeholder wheels are accepted."""
         return Rules()
 
     def releases(self) -> tuple[RemoteRelease, ...]:
-        """All releases and drafts, newest first."""
+        """Return all releases and drafts, newest first."""
         if not self.root.is_dir():
             return ()
         found = [
@@ -63,24 +63,24 @@ class DirectoryStore:
         return tuple(sorted(found, key=lambda r: (r.created, r.id), reverse=True))
 
     def without(self, hidden: frozenset[str]) -> Self:
-        """The same store, which does not show releases of these ids among all."""
+        """Return a view of the store whose `releases` exclude these IDs."""
         other = copy.copy(self)
         other.hidden = hidden
         return other
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
-        """The published release of a tag, and its draft."""
+        """Return the published release of a tag and its draft."""
         check_tag(tag)
         places = (self.root / tag, self.root / f"{DRAFT}{tag}")
         return tuple(self._release(place, tag) for place in places if place.is_dir())
 
     def by_id(self, release_id: str) -> RemoteRelease | None:
-        """One release by its folder's name."""
+        """Return the release in the folder of this name."""
         place = self.root / release_id
         return self._release(place, release_id.removeprefix(DRAFT)) if place.is_dir() else None
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
-        """All files of a release by name; no digests, which `digest` finds."""
+        """Return all files of a release by name, without digests, which `digest` computes."""
         found = []
         with _failures(release.tag):
             for entry in os.scandir(self._place(release)):
@@ -95,12 +95,12 @@ class DirectoryStore:
                 about = entry.stat()
                 mark = f"{about.st_ino}-{about.st_mtime_ns}"
                 found.append(RemoteAsset(f"{release.id}/{entry.name}", name, about.st_size, state, changed=mark))
-        # A whole file hides the broken-off one that would have replaced it.
+        # A complete file hides the partial upload that would have replaced it.
         whole = {asset.name for asset in found if asset.whole}
         return tuple(sorted((a for a in found if a.whole or a.name not in whole), key=lambda a: a.name))
 
     def mark(self, release: RemoteRelease) -> str:
-        """A digest of the names, sizes and times of its files."""
+        """Return a digest of the names, sizes and times of all files."""
         with _failures(release.tag):
             seen = [
                 f"{entry.name}\0{about.st_ino} {about.st_size} {about.st_mtime_ns}\0"
@@ -122,7 +122,7 @@ class DirectoryStore:
         return f"{_relative_url(self.root, start)}{quote(release.tag)}/{quote(asset.name, safe='')}"
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
-        """The file's bytes."""
+        """Yield the content of a file."""
         with _failures(asset.name):
             if asset.size < CHUNK:
                 yield (self.root / asset.id).read_bytes()
@@ -135,14 +135,14 @@ class DirectoryStore:
             return file_digest(self.root / asset.id)
 
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:  # noqa: ARG002  (a folder has no tags)
-        """Refuse a tag that is no folder of its own."""
+        """Raise `UsageError` for a tag that is not a valid folder name."""
         check_tag(tag)
         return ()
 
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
     ) -> RemoteRelease:
-        """Make the draft's folder; it has no page for a title or notes."""
+        """Create the folder of a draft. A folder has no title and no notes."""
         del title, notes, prerelease
         check_tag(tag)
         place = self.root / f"{DRAFT}{tag}"
@@ -153,7 +153,7 @@ class DirectoryStore:
         return self._release(place, tag)
 
     def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:
-        """Copy a file in: under a temporary name, made durable, then renamed."""
+        """Copy a file under a temporary name, sync it to disk, then rename it."""
         place = self._place(release)
         part = place / f"{PART}{name}"
         with _failures(name):
@@ -163,26 +163,26 @@ class DirectoryStore:
                 file.truncate(os.lseek(file.fileno(), 0, os.SEEK_CUR))
                 os.fsync(file.fileno())
             if (place / name).exists():
-                raise StoreFailure("the name is taken", FailureKind.TAKEN)
+                raise StoreFailure("an asset with this name exists", FailureKind.TAKEN)
             part.rename(place / name)
         return RemoteAsset(f"{release.id}/{name}", name, (place / name).stat().st_size)
 
     def rename(self, release: RemoteRelease, asset: RemoteAsset, name: str) -> RemoteAsset:
-        """Rename a file; a name that is taken stays as it is."""
+        """Rename a file; an existing file is never overwritten."""
         target = self._place(release) / name
         with _failures(name):
             if target.exists():
-                raise StoreFailure("the name is taken", FailureKind.TAKEN)
+                raise StoreFailure("an asset with this name exists", FailureKind.TAKEN)
             (self.root / asset.id).rename(target)
         return RemoteAsset(f"{release.id}/{name}", name, asset.size, asset.state, asset.digest)
 
     def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:
-        """Remove a file."""
+        """Delete a file, if it exists."""
         with _failures(f"{release.tag}/{asset.name}"):
             (self.root / asset.id).unlink(missing_ok=True)
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:  # noqa: ARG002
-        """Rename the draft's folder; if the tag is there already, move its files one by one."""
+        """Rename the folder of the draft; if the tag is already published, move the files one by one."""
         draft, place = self._place(release), self.root / release.tag
         with _failures(release.tag):
             if place.is_dir():
@@ -195,10 +195,10 @@ class DirectoryStore:
         return self._release(place, release.tag)
 
     def describe(self, release: RemoteRelease, notes: str) -> None:
-        """Pass over: a folder has no page."""
+        """Do nothing: a folder has no notes."""
 
     def delete_release(self, release: RemoteRelease) -> None:
-        """Remove the folder: out of sight first, in one step."""
+        """Delete the folder of a release, which is renamed first so that the release disappears in one step."""
         place = self._place(release)
         aside = self.root / f".deleted-{release.id}"
         with _failures(release.tag):
@@ -217,10 +217,10 @@ class DirectoryStore:
 
 
 def check_tag(tag: str) -> None:
-    """Raise `UsageError` for a tag that would not be one visible folder of its own."""
+    """Raise `UsageError` for a tag that is not the name of one visible folder."""
     if not tag or tag.startswith(".") or any(c in "/\\\0" or not c.isprintable() for c in tag):
         raise UsageError(
-            f"{tag!r} is no tag for a folder", where="--tag", help="use letters, digits and . _ + - only, no slash"
+            f"invalid tag {tag!r} for a release in a folder", where="--tag", help="use only letters, digits and . _ + -"
         )
 
 
@@ -232,7 +232,7 @@ def _relative_url(root: Path, start: Path) -> str:
 
 
 def _write(handle: int, chunk: bytes) -> None:
-    # Blocks of zeros become holes, so that a sparse file stays one.
+    # Write blocks of zeros as holes, so that sparse files stay sparse.
     if chunk == _ZEROS[: len(chunk)]:
         os.lseek(handle, len(chunk), os.SEEK_CUR)
         return
@@ -249,6 +249,6 @@ def _failures(name: str) -> Iterator[None]:
         what = f"{name}: {error.strerror or error}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}:
             raise StoreFailure(
-                what, FailureKind.RELEASE, help="make room in the store, or mend its permissions"
+                what, FailureKind.RELEASE, help="free disk space or fix the permissions of the store"
             ) from error
         raise StoreFailure(what, FailureKind.ASSET) from error

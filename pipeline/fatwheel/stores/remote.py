@@ -1,4 +1,4 @@
-"""What a store holds, as data, and the two doors to it: reading and writing."""
+"""The content of a store as data, and the protocols for reading and writing it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from fatwheel.records.files import SIZE_LIMIT
 from fatwheel.stores.body import Body
 
 UPLOADED = "uploaded"
-STARTER = "starter"  # an upload that broke off: a row without bytes that still blocks its name
+STARTER = "starter"  # a partial upload: it has no content but blocks its name
 
 ASSET_LIMIT = 1000
-"""Assets in one GitHub release; the 1001st is refused with the code `file_count`."""
+"""Assets in one GitHub release; the 1001st is rejected with the code `file_count`."""
 
 
 @dataclass(frozen=True)
 class RemoteAsset:
     """One file of a release. ``size`` in bytes; ``digest`` is None where the store keeps none.
 
-    ``changed`` is a mark that is another one when the bytes are; None where there is none.
+    ``changed`` differs whenever the content does; None if the store has no such value.
     """
 
     id: str
@@ -30,18 +30,18 @@ class RemoteAsset:
     size: int
     state: str = UPLOADED
     digest: Digest | None = None
-    url: str | None = None  # where a user downloads it; None before it is published
+    url: str | None = None  # download URL; None before the release is published
     changed: str | None = None
 
     @property
     def whole(self) -> bool:
-        """Whether all of its bytes arrived."""
+        """Whether the upload is complete."""
         return self.state == UPLOADED
 
 
 @dataclass(frozen=True)
 class RemoteRelease:
-    """One release, published or a draft. ``commit`` is the commit (or branch) that its tag is made of, if known."""
+    """One release, published or a draft. ``commit``: the commit or branch of its tag, if known."""
 
     id: str
     tag: str
@@ -52,51 +52,47 @@ class RemoteRelease:
     created: str = ""  # ISO 8601, UTC
     url: str | None = None
     upload_url: str | None = None
-    notes: str = ""  # the text of its page
+    notes: str = ""  # Markdown
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a store accepts.
-
-    ``paced``: writes are limited per minute and hour. ``whole``: no slices or placeholders. ``hard``: its size limit
-    holds whatever a declaration says.
-    """
+    """The limits of a store. ``size_limit``: bytes that an asset must stay below."""
 
     size_limit: int = SIZE_LIMIT
     asset_limit: int = ASSET_LIMIT
-    paced: bool = False
-    whole: bool = False
-    hard: bool = False
+    paced: bool = False  # writes are limited per minute and hour
+    whole: bool = False  # partial and placeholder wheels are not accepted
+    hard: bool = False  # matrix.yaml cannot raise the size limit
 
 
 class ReadableStore(Protocol):
-    """What a store shows. All methods raise `fatwheel.stores.store_errors.StoreFailure`."""
+    """A store that can be read. All methods raise `fatwheel.stores.store_errors.StoreFailure`."""
 
     @property
     def spec(self) -> str:
-        """The store as a person names it: ``dir:PATH`` or ``github:OWNER/REPO``."""
+        """``dir:PATH`` or ``github:OWNER/REPO``."""
 
     def rules(self) -> Rules:
-        """What it accepts."""
+        """Return the limits of the store."""
 
     def releases(self) -> tuple[RemoteRelease, ...]:
-        """All releases and those drafts that may be seen, newest first."""
+        """Return all releases and visible drafts, newest first."""
 
     def without(self, hidden: frozenset[str]) -> Self:
-        """The same store, which does not show releases of these ids among all."""
+        """Return a view of the store whose `releases` exclude these IDs."""
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
-        """The published release of a tag, if there is one, and then the drafts that can be seen, oldest first."""
+        """Return the published release of a tag, if any, then the visible drafts, oldest first."""
 
     def by_id(self, release_id: str) -> RemoteRelease | None:
-        """One release by its id, also a draft that a list does not show yet; None if there is none."""
+        """Return the release with this ID, including drafts that `releases` does not list yet; None if missing."""
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
-        """All assets of a release, half-uploaded ones too, by name."""
+        """Return all assets of a release by name, including partial uploads."""
 
     def mark(self, release: RemoteRelease) -> str | None:
-        """Something that is another one when any of its assets is; None where listing them is no dearer."""
+        """Return a value that differs whenever any asset does; None if listing the assets costs no more."""
 
     def folders(self) -> tuple[Path, ...]:
         """Return the local folders that contain the releases; none for a store on another machine."""
@@ -111,41 +107,41 @@ class ReadableStore(Protocol):
         """
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
-        """The asset's bytes, in chunks."""
+        """Yield the content of an asset in chunks."""
 
     def digest(self, asset: RemoteAsset) -> Digest:
         """The digest of an asset: as the store reports it, else from reading it."""
 
 
 class WritableStore(Protocol):
-    """What changes a store. Every method is one request; none of them retries."""
+    """A store that can be changed. Every method makes one request, without retries."""
 
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:
-        """Raise for what would be refused later anyhow; return notes on what cannot be learnt."""
+        """Raise for a release that the store would reject later; return notes on what cannot be checked."""
 
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
     ) -> RemoteRelease:
-        """Make a draft of a tag. The tag itself comes with publishing."""
+        """Create a draft for a tag. Publishing it creates the tag."""
 
     def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:
-        """Send one asset; the answer is what the store says that it now holds."""
+        """Upload one asset; returns the asset as the store describes it."""
 
     def rename(self, release: RemoteRelease, asset: RemoteAsset, name: str) -> RemoteAsset:
-        """Give an asset another name."""
+        """Rename an asset."""
 
     def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:
-        """Remove an asset. One that is gone already is no failure."""
+        """Delete an asset, if it exists."""
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
-        """Make a draft public."""
+        """Publish a draft."""
 
     def describe(self, release: RemoteRelease, notes: str) -> None:
-        """Give a release's page another text."""
+        """Replace the notes of a release."""
 
     def delete_release(self, release: RemoteRelease) -> None:
-        """Remove a release with its assets, and its tag if it was published."""
+        """Delete a release with its assets, and its tag if it is published."""
 
 
 class Store(ReadableStore, WritableStore, Protocol):
-    """Both doors."""
+    """A store that can be read and changed."""

@@ -1,4 +1,4 @@
-"""Why a store did not do what it was asked, told apart by what may be done about it."""
+"""Failed requests to a store, classified by what can be done about them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ class FailureKind(Enum):
 
     ASSET = "permanent for this asset"
     RELEASE = "permanent for the whole release"
-    TRANSIENT = "nothing happened; may pass"
-    LIMITED = "too many requests; wait and ask again"
-    AMBIGUOUS = "it may have happened; look"
-    TAKEN = "the name is taken; look"
-    GONE = "not found; look"
+    TRANSIENT = "not executed; may pass"
+    LIMITED = "rate-limited; wait and retry"
+    AMBIGUOUS = "may have been executed; check"
+    TAKEN = "the name exists; check"
+    GONE = "not found; check"
 
 
 _ADVICE = {
-    FailureKind.TRANSIENT: "look at the network and at the server's own status, then run it again",
-    FailureKind.LIMITED: "wait for as long as the server asks, then run it again; a token has a limit of its own",
-    FailureKind.AMBIGUOUS: "run it again: what is there already is found, and not sent twice",
-    FailureKind.TAKEN: "look at what has the name",
-    FailureKind.GONE: "look at the store's name, and whether GITHUB_TOKEN may read it",
+    FailureKind.TRANSIENT: "check the network and the status of the server, then run the command again",
+    FailureKind.LIMITED: "wait as long as the server asks, then run the command again; a token has a higher limit",
+    FailureKind.AMBIGUOUS: "run the command again; assets that arrived are not uploaded twice",
+    FailureKind.TAKEN: "check which asset or release has this name",
+    FailureKind.GONE: "check the name of the store, and that GITHUB_TOKEN can read it",
 }
 
 
 class StoreFailure(PipelineError):
-    """A request to a store that failed. ``wait`` is what the store asked for, in seconds.
+    """A failed request to a store.
 
-    ``sent_all`` says that all bytes of the asset had been handed over before it failed; ``answered``, that the store
-    has said so itself and is done with it. Without a ``help`` it is that of its kind.
+    ``wait``: seconds that the store asks to wait. ``sent_all``: all bytes of the asset were sent before the failure.
+    ``answered``: the store itself reported the failure, so it no longer works on the request. The default ``help`` is
+    that of the kind.
     """
 
     exit_code = 7

@@ -24,11 +24,11 @@ def test_no_connection_has_its_place_and_a_remedy(nobody, verb, tmp_path, capsys
     told = capsys.readouterr().err
     assert "no connection (ConnectError: " in told
     assert "github:OWNER/REPO: " in told or f"{nobody}: " in told
-    assert "  help: look at the network" in told
+    assert "  help: check the network" in told
 
 
 @pytest.mark.parametrize("verb", ["index", "deliver"])
 def test_a_folder_that_is_not_there_is_no_empty_store(verb, tmp_path, capsys):
     assert run([verb, "--store", f"dir:{tmp_path / 'no'}", "--output", str(tmp_path / "out")]) == 2
-    assert "there is no such folder" in capsys.readouterr().err
+    assert "no such folder" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from fatwheel.stores.github.responses import failure, wait_asked
+from fatwheel.stores.github.responses import classify_response, requested_wait
 from fatwheel.stores.store_errors import FailureKind
 
 NOW = 1_790_000_000.0
@@ -53,10 +53,10 @@ def unprocessable(**error: str) -> str:
     ],
 )
 def test_each_answer_has_one_meaning(status: int, headers: dict[str, str], text: str, kind: FailureKind) -> None:
-    problem = failure(status, headers, text, now=NOW)
-    assert problem.kind is kind
-    assert str(status) in problem.what
-    assert "<" not in problem.what
+    failure = classify_response(status, headers, text, now=NOW)
+    assert failure.kind is kind
+    assert str(status) in failure.what
+    assert "<" not in failure.what
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_each_answer_has_one_meaning(status: int, headers: dict[str, str], text:
     ],
 )
 def test_every_way_to_ask_for_a_wait_is_understood(headers: dict[str, str], wait: float | None) -> None:
-    assert wait_asked(headers, NOW) == wait
+    assert requested_wait(headers, NOW) == wait

@@ -1,4 +1,4 @@
-"""Releases on GitHub, github.com's or an Enterprise server's."""
+"""Releases on github.com or on a GitHub Enterprise server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def open_github(
     limits: UploadLimits | None = None,
     clock: Clock | None = None,
 ) -> GitHubStore:
-    """Open OWNER/REPO as Actions describes it: GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL. Raises `UsageError`.
+    """Open OWNER/REPO with GITHUB_TOKEN (or GH_TOKEN) and GITHUB_API_URL, as in GitHub Actions. Raises `UsageError`.
 
-    A token in the repository's own variable (`token_variable`) goes before these.
+    The repository's own token takes precedence, see `token_variable`.
     """
     if not is_repository(repository):
         raise UsageError(f"{repository!r} is no repository", where="--store", help="write github:OWNER/REPO")

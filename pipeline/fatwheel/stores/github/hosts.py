@@ -1,4 +1,4 @@
-"""Which hosts a token may be sent to: those of the API it was given for, and no others."""
+"""Checks of API URLs, tokens, and the hosts that a token may be sent to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_API = "https://api.github.com"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine itself."""
+    """Whether a host name or address is this machine."""
     if host == "localhost":
         return True
     try:
@@ -22,26 +22,26 @@ def is_loopback(host: str) -> bool:
 
 
 def check_api(url: str) -> str:
-    """The API's base URL with a slash at its end. Raises `UsageError`; plain http is for loopback only."""
+    """Return the base URL of the API, ending in a slash. Raises `UsageError`; plain http requires a loopback host."""
     parts = _split(url)
     odd = parts is None or "@" in parts.netloc or parts.query or parts.fragment
     if parts is None or odd or parts.scheme not in {"http", "https"} or not parts.hostname:
-        shown = "it" if "@" in url else repr(url)  # what stands before an @ may be a password
+        shown = "it" if "@" in url else repr(url)  # the part before an @ may be a password
         raise UsageError(f"{shown} is no API URL", where="GITHUB_API_URL", help="as in https://HOST/api/v3")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise UsageError(
-            f"{url} is plain http: a token sent there can be read by others",
+            f"{url} is plain http, which would expose the token",
             where="GITHUB_API_URL",
-            help="use https; plain http is for this machine itself only",
+            help="use https; plain http is only accepted for this machine",
         )
     return url.rstrip("/") + "/"
 
 
 def trusted(url: str, api: str) -> bool:
-    """Whether ``url`` belongs to the service at ``api``, so that its token may go there.
+    """Whether ``url`` belongs to the service at ``api``, so that its token may be sent there.
 
-    Uploads of api.github.com go to uploads.github.com, of api.TENANT.ghe.com to uploads.TENANT.ghe.com, and of an
-    Enterprise server to the same host. On loopback a port of its own is as good as a host of its own.
+    Uploads to api.github.com go to uploads.github.com, to api.TENANT.ghe.com to uploads.TENANT.ghe.com, and to an
+    Enterprise server to the same host. On loopback, the ports may differ.
     """
     there, here = _split(url), _split(api)
     if not there or not here or not there.hostname or not here.hostname or "@" in there.netloc:
@@ -57,11 +57,11 @@ def trusted(url: str, api: str) -> bool:
 
 
 def check_token(token: str | None) -> str | None:
-    """A token that can stand in a header; a line end around it is forgiven. Raises `UsageError` without showing it."""
+    """Return a token without surrounding whitespace. Raises `UsageError`, which does not contain the token."""
     token = (token or "").strip()
     if not re.fullmatch(r"[!-~]*", token):
         raise UsageError(
-            "it holds characters that no token has", where="GITHUB_TOKEN", help="look for spaces, quotes or line ends"
+            "invalid characters in the token", where="GITHUB_TOKEN", help="remove spaces, quotes and line breaks"
         )
     return token or None
 

@@ -1,7 +1,7 @@
-"""Requests to GitHub: githubkit as the transport, its traps closed.
+"""Requests to GitHub through githubkit, with its retries, error handling and caching disabled.
 
-githubkit would retry by itself, and send an empty body the second time; it fails on a Retry-After that is a date, and
-on an asset in the state "starter"; it has no timeout; and it sends the token to whatever host it is given.
+By default githubkit retries uploads with an empty body, fails on a Retry-After with a date and on an asset in the state
+"starter", has no timeout, and sends the token to any host.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fatwheel.certificates import is_untrusted_certificate
 from fatwheel.stores.body import CHUNK, Body
 from fatwheel.stores.clock import Clock
 from fatwheel.stores.github.hosts import is_loopback, trusted
-from fatwheel.stores.github.responses import failure
+from fatwheel.stores.github.responses import classify_response
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 from fatwheel.stores.upload_timeout import StallDetector, UploadLimits
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 API_VERSION = "2022-11-28"
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
-PAGE = 100  # rows; the most that may be asked for
+PAGE = 100  # entries; the maximum that GitHub allows
 _REDIRECTS = 3
 
 
 class Requests:
-    """One service, one token. All methods raise `StoreFailure`; none retries."""
+    """Requests to one API with one token. All methods raise `StoreFailure`; none retries."""
 
     def __init__(self, api: str, token: str | None, limits: UploadLimits, clock: Clock) -> None:
         self.api = api
@@ -47,21 +47,22 @@ class Requests:
         self._lock = threading.Lock()
 
     def json(self, method: str, path: str, *, params: dict[str, Any] | None = None, data: Any = None) -> Any:
-        """The JSON of one answer; None where it has no body."""
+        """Return the JSON of a response; None if it has no body."""
         response = self._send(method, path, params=params, json=data)
         return None if response.status_code == 204 else _parsed(response)
 
     def document(self, path: str) -> dict[str, Any]:
-        """The JSON object of one answer."""
+        """Return the JSON object at a path."""
         found = self.json("GET", path)
         if not isinstance(found, dict):
-            raise StoreFailure("not an object, where one was asked for", FailureKind.AMBIGUOUS)
+            raise StoreFailure("the server returned JSON that is not an object", FailureKind.AMBIGUOUS)
         return found
 
     def pages(self, path: str, key: str | None = None) -> Iterator[dict[str, Any]]:
-        """All rows of a list, or of the list at ``key``, a hundred a request.
+        """Yield all entries of a list, or of the list at ``key``, a hundred per request.
 
-        Pages are counted, so that no foreign link is followed. A full page without a link may have lost it on its way.
+        Pages are requested by number, so links to other hosts are never followed. After a full page without a link to
+        the next one, the next page is still requested: a proxy may have removed the link.
         """
         page = 1
         while True:
@@ -70,50 +71,50 @@ class Requests:
             if key is not None:
                 rows = rows.get(key) if isinstance(rows, dict) else None
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise StoreFailure("not a list, where one was asked for", FailureKind.AMBIGUOUS)
+                raise StoreFailure("the server returned JSON that is not a list", FailureKind.AMBIGUOUS)
             yield from rows
             if not rows or ('rel="next"' not in response.headers.get("link", "") and len(rows) < PAGE):
                 return
             page += 1
 
     def upload(self, url: str, name: str, body: Body) -> Any:
-        """Post an asset's bytes; the answer's JSON."""
-        guard = StallDetector(self.limits, self.clock)
+        """Upload an asset; returns the JSON of the response."""
+        detector = StallDetector(self.limits, self.clock)
         sent = 0
 
         def watch(taken: int) -> None:
             nonlocal sent
             sent = taken
             body.watch(taken)
-            guard.watch(taken)
+            detector.watch(taken)
 
         watched = Body(body.source, body.size, watch)
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(body.size)}
         try:
             response = self._send("POST", url, params={"name": name}, content=watched, headers=headers)
             return _parsed(response)
-        except StoreFailure as problem:
-            problem.sent_all = sent >= body.size
+        except StoreFailure as failure:
+            failure.sent_all = sent >= body.size
             raise
 
     def stream(self, path: str) -> Iterator[bytes]:
-        """The bytes of an asset or artifact. The token goes to the API alone, not to the storage behind it."""
+        """Yield the content of an asset or artifact. Only the API receives the token, not its storage."""
         import httpx
 
         url = self._url(path)
         headers = {**_HEADERS, "Accept": "application/octet-stream"}
-        guard = StallDetector(self.limits, self.clock)
+        detector = StallDetector(self.limits, self.clock)
         taken = 0
         try:
             timeout, verify = self._timeout(self.limits.reply), httpx.create_ssl_context()
-            with httpx.Client(timeout=timeout, verify=verify, trust_env=self._beyond(url)) as client:
+            with httpx.Client(timeout=timeout, verify=verify, trust_env=self._use_proxies(url)) as client:
                 for _ in range(_REDIRECTS + 1):
                     hop = dict(headers)
                     if self.token and url.startswith(self.api):
                         hop["Authorization"] = f"Bearer {self.token}"
                     with client.stream("GET", url, headers=hop) as response:
                         if response.is_redirect:
-                            url = _next(response)
+                            url = _redirect_target(response)
                             self._check_scheme(url)
                             continue
                         if response.is_error:
@@ -121,14 +122,14 @@ class Requests:
                             raise self._failure(response)
                         for chunk in response.iter_bytes(CHUNK):
                             taken += len(chunk)
-                            guard.watch(taken)
+                            detector.watch(taken)
                             yield chunk
                         return
         except httpx.InvalidURL as error:
-            raise StoreFailure(f"redirected to no address: {error}", FailureKind.ASSET) from error
+            raise StoreFailure(f"redirected to an invalid URL: {error}", FailureKind.ASSET) from error
         except httpx.HTTPError as error:
-            raise StoreFailure(_transport(error), FailureKind.TRANSIENT, where=self._host) from error
-        raise StoreFailure("redirected too often", FailureKind.ASSET)
+            raise StoreFailure(_describe_error(error), FailureKind.TRANSIENT, where=self._host) from error
+        raise StoreFailure("too many redirects", FailureKind.ASSET)
 
     def _send(self, method: str, path: str, **parts: Any) -> httpx.Response:
         import httpx
@@ -140,37 +141,37 @@ class Requests:
         for _ in range(_REDIRECTS + 1):
             if not trusted(url, self.api):
                 raise StoreFailure(
-                    f"{url.split('?')[0]} is no host of {self.api}: no token is sent there", FailureKind.RELEASE
+                    f"{url.split('?')[0]} does not belong to {self.api}; the token was not sent", FailureKind.RELEASE
                 )
             try:
                 response = self._client(read).request(method, url, headers=headers, **parts).raw_response
             except GitHubException as error:
-                raise self._broken(error, method) from error
+                raise self._transport_failure(error, method) from error
             except httpx.InvalidURL as error:
-                raise StoreFailure(f"no address: {error}", FailureKind.ASSET) from error
+                raise StoreFailure(f"invalid URL: {error}", FailureKind.ASSET) from error
             if response.status_code not in {301, 302, 307, 308}:
                 break
-            url = _next(response)
+            url = _redirect_target(response)
             if "?" in url:
-                parts.pop("params", None)  # the new place has them
+                parts.pop("params", None)  # the new URL contains them
         else:
-            raise StoreFailure("redirected too often", FailureKind.ASSET)
+            raise StoreFailure("too many redirects", FailureKind.ASSET)
         if not response.is_success:
             raise self._failure(response)
         return response
 
     def _failure(self, response: httpx.Response) -> StoreFailure:
-        found = failure(response.status_code, response.headers, response.text, now=self.clock.wall())
+        found = classify_response(response.status_code, response.headers, response.text, now=self.clock.wall())
         found.where = self._host
         return found
 
     @property
     def _host(self) -> str:
-        """Where failures say that they happened."""
+        """The host that errors name as their place."""
         return urlsplit(self.api).netloc or self.api
 
-    def _broken(self, error: Exception, method: str) -> StoreFailure:
-        """A request without an answer. Only one that never connected has surely done nothing."""
+    def _transport_failure(self, error: Exception, method: str) -> StoreFailure:
+        """Classify a request without a response. Only a request that never connected certainly had no effect."""
         import httpx
 
         cause = error.__cause__ or error
@@ -178,10 +179,10 @@ class Requests:
             return cause
         if is_untrusted_certificate(cause):
             help = "if the server has a certificate of its own, set SSL_CERT_FILE"
-            return StoreFailure(_transport(cause), FailureKind.RELEASE, where=self._host, help=help)
-        nothing = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-        kind = FailureKind.TRANSIENT if nothing else FailureKind.AMBIGUOUS
-        return StoreFailure(_transport(cause), kind, answered=False, where=self._host)
+            return StoreFailure(_describe_error(cause), FailureKind.RELEASE, where=self._host, help=help)
+        no_effect = method == "GET" or isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+        kind = FailureKind.TRANSIENT if no_effect else FailureKind.AMBIGUOUS
+        return StoreFailure(_describe_error(cause), kind, answered=False, where=self._host)
 
     def _url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else self.api + path.lstrip("/")
@@ -189,7 +190,7 @@ class Requests:
     def _check_scheme(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise StoreFailure(f"redirected to plain http at {parts.hostname}", FailureKind.ASSET)
+            raise StoreFailure(f"redirected to plain http on {parts.hostname}", FailureKind.ASSET)
 
     def _timeout(self, read: float) -> httpx.Timeout:
         import httpx
@@ -197,8 +198,8 @@ class Requests:
         limits = self.limits
         return httpx.Timeout(connect=limits.connect, write=limits.write, read=read, pool=limits.pool)
 
-    def _beyond(self, url: str) -> bool:
-        """Whether a host is another machine: only then the environment's proxies count."""
+    def _use_proxies(self, url: str) -> bool:
+        """Whether to use the proxies of the environment: not for this machine."""
         return not is_loopback(urlsplit(url).hostname or "")
 
     def _client(self, read: float) -> Client:
@@ -209,7 +210,7 @@ class Requests:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """One for all: reading the certificates takes longer than a request. On plain http nobody is trusted."""
+        """One context for all clients, since loading certificates takes longer than a request; none for plain http."""
         import httpx
 
         if self.api.startswith("http://"):
@@ -220,7 +221,7 @@ class Requests:
         from githubkit import GitHub, Response, TokenAuthStrategy, UnauthAuthStrategy
 
         class Plain(GitHub[Any]):
-            """Hands every answer over as it is: telling them apart is done here, not there."""
+            """Returns every response unchanged, since errors are classified by fatwheel."""
 
             def _check_is_error(self, response: httpx.Response) -> bool:
                 del response
@@ -235,37 +236,34 @@ class Requests:
             user_agent=f"fatwheel/{__version__}",
             follow_redirects=False,
             timeout=self._timeout(read),
-            trust_env=self._beyond(self.api),
+            trust_env=self._use_proxies(self.api),
             ssl_verify=self._tls,
             http_cache=False,
             auto_retry=False,
         )
 
 
-def _next(response: httpx.Response) -> str:
-    """Where a redirect leads."""
+def _redirect_target(response: httpx.Response) -> str:
     import httpx
 
     place = response.headers.get("location")
     if not place:
-        raise StoreFailure(f"{response.status_code} without a place to go to", FailureKind.ASSET)
+        raise StoreFailure(f"{response.status_code} without a Location header", FailureKind.ASSET)
     try:
         return str(response.url.join(place))
     except httpx.InvalidURL as error:
-        raise StoreFailure(f"redirected to no address: {error}", FailureKind.ASSET) from error
+        raise StoreFailure(f"redirected to an invalid URL: {error}", FailureKind.ASSET) from error
 
 
 def _parsed(response: httpx.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        raise StoreFailure(
-            f"{response.status_code}, and an answer that cannot be read", FailureKind.AMBIGUOUS
-        ) from None
+        raise StoreFailure(f"{response.status_code} with an invalid JSON body", FailureKind.AMBIGUOUS) from None
 
 
-def _transport(error: BaseException) -> str:
-    """What broke, in words; the library's own name of it helps those who search."""
+def _describe_error(error: BaseException) -> str:
+    """Describe a transport error, including its type, which helps when searching the web."""
     import httpx
 
     cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""What GitHub's answers mean: by status, code and message, and how long they ask to wait."""
+"""Classifies error responses of GitHub by status, code and message."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from fatwheel.stores.store_errors import FailureKind, StoreFailure
 _LIMITS = re.compile(r"secondary rate|rate limit|abuse detection|too many requests", re.IGNORECASE)
 
 
-def failure(status: int, headers: Mapping[str, str], text: str, *, now: float, sent_all: bool = False) -> StoreFailure:
-    """The failure that an answer stands for. ``now`` in seconds since 1970, used where the answer has no Date."""
-    document = _document(text)
-    said = _said(document, text)
-    what = f"{status} {said}".strip()
-    wait = wait_asked(headers, now)
+def classify_response(
+    status: int, headers: Mapping[str, str], text: str, *, now: float, sent_all: bool = False
+) -> StoreFailure:
+    """Return the failure for a response. ``now``: seconds since 1970, used if the response has no Date."""
+    document = _parse_object(text)
+    message = _get_message(document, text)
+    what = f"{status} {message}".strip()
+    wait = requested_wait(headers, now)
     if wait:
         what += f" (asks to wait {wait:,.0f} s)"
-    if status == 429 or (status == 403 and (wait is not None or _LIMITS.search(said))):
+    if status == 429 or (status == 403 and (wait is not None or _LIMITS.search(message))):
         return StoreFailure(what, FailureKind.LIMITED, wait=wait)
     if status == 401:
-        return StoreFailure(what, FailureKind.RELEASE, help="GITHUB_TOKEN is missing, wrong or expired: get a new one")
+        return StoreFailure(
+            what, FailureKind.RELEASE, help="GITHUB_TOKEN is missing, invalid or expired; create a new one"
+        )
     if status == 403:
-        return StoreFailure(what, FailureKind.RELEASE, help="the token needs `contents: write` in this repository")
+        return StoreFailure(
+            what, FailureKind.RELEASE, help="the token needs the `contents: write` permission for this repository"
+        )
     if status == 404:
         return StoreFailure(what, FailureKind.GONE)
     if status == 422:
-        return StoreFailure(what, _unprocessable(document, said), sent_all=sent_all)
+        return StoreFailure(what, _classify_unprocessable(document, message), sent_all=sent_all)
     if status >= 500:
         return StoreFailure(what, FailureKind.AMBIGUOUS, wait=wait, sent_all=sent_all)
     if status in {408, 409, 425}:
@@ -39,10 +45,10 @@ def failure(status: int, headers: Mapping[str, str], text: str, *, now: float, s
     return StoreFailure(what, FailureKind.ASSET)
 
 
-def wait_asked(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait: Retry-After in seconds or as a date, else the reset of an exhausted limit; None if not asked.
+def requested_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds that a response asks to wait, from Retry-After or the reset of an exhausted limit; else None.
 
-    Dates are held against the answer's own Date, so that a wrong local clock does no harm.
+    Dates are compared with the Date of the response, so that a wrong local clock does not matter.
     """
     here = _date(headers.get("date", ""))
     here = now if here is None else here
@@ -67,21 +73,21 @@ def _date(text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _unprocessable(document: dict[str, Any], said: str) -> FailureKind:
+def _classify_unprocessable(document: dict[str, Any], message: str) -> FailureKind:
     errors = [error for error in document.get("errors") or [] if isinstance(error, dict)]
     fields = {(error.get("code"), error.get("field")) for error in errors}
-    if "reference does not exist" in said.lower():  # a tag that is gone already
+    if "reference does not exist" in message.lower():  # the tag is already deleted
         return FailureKind.GONE
-    if "immutable" in said.lower():
+    if "immutable" in message.lower():
         return FailureKind.RELEASE
-    if ("already_exists", "name") in fields or ("already_exists", "tag_name") in fields or "already_exists" in said:
+    if ("already_exists", "name") in fields or ("already_exists", "tag_name") in fields or "already_exists" in message:
         return FailureKind.TAKEN
-    if any(field == "file_count" for _, field in fields) or "file_count" in said:
+    if any(field == "file_count" for _, field in fields) or "file_count" in message:
         return FailureKind.RELEASE
     return FailureKind.ASSET
 
 
-def _document(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError:
@@ -89,15 +95,15 @@ def _document(text: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _said(document: dict[str, Any], text: str) -> str:
-    """The answer in one line; an HTML page is not shown."""
+def _get_message(document: dict[str, Any], text: str) -> str:
+    """Return the message of a response in one line; empty for an HTML page."""
     if not document:
         return "" if "<" in text else " ".join(text.split())[:200]
     parts = [str(document.get("message", ""))]
     for error in document.get("errors") or []:
         if isinstance(error, dict):
-            words = (error.get(key) for key in ("message", "field", "code"))
-            parts.append(" ".join(str(word) for word in words if word))
+            values = (error.get(key) for key in ("message", "field", "code"))
+            parts.append(" ".join(str(value) for value in values if value))
         else:
             parts.append(str(error))
     return ": ".join(part for part in parts if part)[:300]

@@ -16,20 +16,20 @@ from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Rules
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 NOTES_LIMIT = 120_000
-"""Characters. GitHub refuses a release's text of more than 125,000."""
+"""Characters. GitHub rejects release notes of more than 125,000."""
 
 DIGEST_WAITS = (0.0, 1.0, 2.0, 4.0)
-"""Seconds before each look for a digest: it was seen to come a little after the asset."""
+"""Seconds before each request for a digest, which may appear shortly after its asset."""
 
 
 class GitHubStore:
-    """One repository's releases. JSON is read raw: a schema would refuse a half-uploaded asset."""
+    """The releases of one repository. Responses are read without a schema, which would reject partial uploads."""
 
     def __init__(self, repository: str, requests: Requests) -> None:
         self.repository = repository
         self.requests = requests
         self.hidden: frozenset[str] = frozenset()
-        self._mute = False  # the server keeps no digests
+        self._no_digests = False  # the server has no digests
         self._base = f"repos/{repository}"
 
     @property
@@ -38,22 +38,22 @@ class GitHubStore:
         return f"github:{self.repository}"
 
     def rules(self) -> Rules:
-        """Whole wheels only, and no more than so many writes a minute and an hour."""
+        """Return GitHub's limits, and no partial or placeholder wheels."""
         return Rules(paced=True, whole=True, hard=True)
 
     def check(self, tag: str, commit: str | None) -> tuple[str, ...]:
-        """Refuse now what would be refused later; what cannot be learnt is a note."""
+        """Check the token, the repository and the tag before anything is uploaded."""
         if not self.requests.token:
-            raise StoreFailure("there is no token", FailureKind.RELEASE, help="set GITHUB_TOKEN")
+            raise StoreFailure("no token", FailureKind.RELEASE, help="set GITHUB_TOKEN")
         try:
             about = self.requests.document(self._base)
-        except StoreFailure as problem:
-            if problem.kind is FailureKind.GONE:
+        except StoreFailure as failure:
+            if failure.kind is FailureKind.GONE:
                 raise StoreFailure(
-                    "no such repository, or the token may not see it",
+                    "no such repository, or the token cannot read it",
                     FailureKind.RELEASE,
-                    help="look at the token's scope",
-                ) from problem
+                    help="check the name of the repository and the permissions of the token",
+                ) from failure
             raise
         notes = []
         if about.get("archived"):
@@ -61,61 +61,61 @@ class GitHubStore:
         may = (about.get("permissions") or {}).get("push")
         if may is False:
             raise StoreFailure(
-                "the token may not write here",
+                "the token has no write access",
                 FailureKind.RELEASE,
-                help="it needs `contents: write` in this repository",
+                help="give it the `contents: write` permission for this repository",
             )
         if may is None:
-            notes.append("whether the token may write cannot be seen beforehand")
-        if commit and (there := self._tag_commit(tag)) and there != commit:
+            notes.append("cannot check in advance whether the token has write access")
+        if commit and (current := self._tag_commit(tag)) and current != commit:
             raise StoreFailure(
-                f"the tag {tag} is of commit {there[:12]}, not {commit[:12]}",
+                f"the tag {tag} points to commit {current[:12]}, not {commit[:12]}",
                 FailureKind.RELEASE,
                 help="release from the tag's commit, or use another tag",
             )
         if self._immutable():
-            notes.append("the release becomes immutable when it is published: what is missing then cannot be added")
+            notes.append("the release becomes immutable when it is published; missing assets cannot be added later")
         return tuple(notes)
 
     def releases(self) -> tuple[RemoteRelease, ...]:
-        """All releases and, with a token that may write, the drafts."""
-        found = (_release(row) for row in self.requests.pages(f"{self._base}/releases"))
+        """Return all releases and, if the token has write access, the drafts."""
+        found = (_parse_release(row) for row in self.requests.pages(f"{self._base}/releases"))
         return tuple(release for release in found if release.id not in self.hidden)
 
     def without(self, hidden: frozenset[str]) -> Self:
-        """The same store, which does not show releases of these ids among all."""
+        """Return a view of the store whose `releases` exclude these IDs."""
         other = copy.copy(self)
         other.hidden = hidden
         return other
 
     def find(self, tag: str) -> tuple[RemoteRelease, ...]:
-        """The published release of a tag, or else its drafts, oldest first: only the list shows those."""
+        """Return the published release of a tag, or else its drafts, oldest first, from the full list."""
         try:
             row = self.requests.json("GET", f"{self._base}/releases/tags/{quote(tag, safe='')}")
-            return (_release(row),)
-        except StoreFailure as problem:
-            if problem.kind is not FailureKind.GONE:
+            return (_parse_release(row),)
+        except StoreFailure as failure:
+            if failure.kind is not FailureKind.GONE:
                 raise
         found = [release for release in self.releases() if release.tag == tag]
         return tuple(sorted(found, key=lambda r: (r.draft, len(r.id), r.id)))
 
     def by_id(self, release_id: str) -> RemoteRelease | None:
-        """One release, a draft too."""
+        """Return the published release or draft with this ID."""
         try:
-            return _release(self.requests.json("GET", f"{self._base}/releases/{quote(release_id, safe='')}"))
-        except StoreFailure as problem:
-            if problem.kind is FailureKind.GONE:
+            return _parse_release(self.requests.json("GET", f"{self._base}/releases/{quote(release_id, safe='')}"))
+        except StoreFailure as failure:
+            if failure.kind is FailureKind.GONE:
                 return None
             raise
 
     def assets(self, release: RemoteRelease) -> tuple[RemoteAsset, ...]:
-        """All assets, also those that broke off."""
+        """Return all assets, including partial uploads."""
         rows = self.requests.pages(f"{self._base}/releases/{release.id}/assets")
-        found = {asset.id: asset for asset in (_asset(row, draft=release.draft) for row in rows)}
+        found = {asset.id: asset for asset in (_parse_asset(row, draft=release.draft) for row in rows)}
         return tuple(sorted(found.values(), key=lambda asset: asset.name))
 
     def mark(self, release: RemoteRelease) -> None:
-        """None: assets are listed by one request for a hundred of them."""
+        """Return None: one request lists a hundred assets."""
 
     def folders(self) -> tuple[Path, ...]:
         """Return nothing: the releases are on another machine."""
@@ -131,76 +131,78 @@ class GitHubStore:
         return asset.url.replace("+", "%2B")
 
     def read(self, asset: RemoteAsset) -> Iterator[bytes]:
-        """Download an asset."""
+        """Yield the content of an asset."""
         return self.requests.stream(f"{self._base}/releases/assets/{asset.id}")
 
     def digest(self, asset: RemoteAsset) -> Digest:
-        """What GitHub says, for which a new asset may have to wait; an older server says nothing: the asset is read."""
-        for wait in () if self._mute else DIGEST_WAITS:
+        """Return GitHub's digest, waiting if the asset is new; from a server without digests, download the asset."""
+        for wait in () if self._no_digests else DIGEST_WAITS:
             self.requests.clock.sleep(wait)
             row = self.requests.json("GET", f"{self._base}/releases/assets/{asset.id}")
-            if digest := _asset(row, draft=True).digest:
+            if digest := _parse_asset(row, draft=True).digest:
                 return digest
-        self._mute = True
+        self._no_digests = True
         return stream_digest(self.read(asset))
 
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
     ) -> RemoteRelease:
-        """Make a draft; no tag comes of it yet."""
+        """Create a draft. Publishing it creates the tag."""
         data = {"tag_name": tag, "name": title, "body": notes[:NOTES_LIMIT], "draft": True, "prerelease": prerelease}
         if commit:
             data["target_commitish"] = commit
-        return _release(self.requests.json("POST", f"{self._base}/releases", data=data))
+        return _parse_release(self.requests.json("POST", f"{self._base}/releases", data=data))
 
     def upload(self, release: RemoteRelease, name: str, body: Body) -> RemoteAsset:
-        """Send an asset to where the release says."""
+        """Upload an asset to the upload URL of the release."""
         if not release.upload_url:
-            raise StoreFailure("the release does not say where to upload to", FailureKind.RELEASE)
+            raise StoreFailure("the release has no upload URL", FailureKind.RELEASE)
         url = release.upload_url.split("{")[0]
-        return _asset(self.requests.upload(url, name, body), draft=release.draft)
+        return _parse_asset(self.requests.upload(url, name, body), draft=release.draft)
 
     def rename(self, release: RemoteRelease, asset: RemoteAsset, name: str) -> RemoteAsset:
-        """Give an asset another name."""
+        """Rename an asset."""
         row = self.requests.json("PATCH", f"{self._base}/releases/assets/{asset.id}", data={"name": name})
-        return _asset(row, draft=release.draft)
+        return _parse_asset(row, draft=release.draft)
 
-    def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:  # noqa: ARG002  (ids are the repository's)
-        """Remove an asset; one that is gone is no failure."""
+    def delete(self, release: RemoteRelease, asset: RemoteAsset) -> None:  # noqa: ARG002  (IDs are unique in a repository)
+        """Delete an asset, if it exists."""
         self._delete(f"{self._base}/releases/assets/{asset.id}")
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
-        """Make a draft public, and its tag with it."""
+        """Publish a draft, which creates its tag."""
         data: dict[str, Any] = {"draft": False}
         if commit:
             data["target_commitish"] = commit
         if notes is not None:
             data["body"] = notes[:NOTES_LIMIT]
-        done = _release(self.requests.json("PATCH", f"{self._base}/releases/{release.id}", data=data))
+        done = _parse_release(self.requests.json("PATCH", f"{self._base}/releases/{release.id}", data=data))
         if done.draft:
-            raise StoreFailure("it was published, and is a draft all the same", FailureKind.AMBIGUOUS)
+            raise StoreFailure(
+                "the server accepted the request to publish, but the release is still a draft", FailureKind.AMBIGUOUS
+            )
         return done
 
     def describe(self, release: RemoteRelease, notes: str) -> None:
-        """Give a release's page another text."""
+        """Replace the notes of a release."""
         self.requests.json("PATCH", f"{self._base}/releases/{release.id}", data={"body": notes[:NOTES_LIMIT]})
 
     def delete_release(self, release: RemoteRelease) -> None:
-        """Remove a release, and the tag of a published one."""
+        """Delete a release, and its tag if it is published."""
         self._delete(f"{self._base}/releases/{release.id}")
         if release.draft:
             return
         try:
             self._delete(f"{self._base}/git/refs/tags/{quote(release.tag, safe='/')}")
-        except StoreFailure as problem:
-            problem.what = f"the release is gone, its tag is not: {problem.what}"
+        except StoreFailure as failure:
+            failure.what = f"deleted the release, but not its tag: {failure.what}"
             raise
 
     def _delete(self, path: str) -> None:
         try:
             self.requests.json("DELETE", path)
-        except StoreFailure as problem:
-            if problem.kind is not FailureKind.GONE:
+        except StoreFailure as failure:
+            if failure.kind is not FailureKind.GONE:
                 raise
 
     def _tag_commit(self, tag: str) -> str | None:
@@ -209,29 +211,29 @@ class GitHubStore:
             if row["object"]["type"] == "tag":
                 row = self.requests.json("GET", f"{self._base}/git/tags/{row['object']['sha']}")
             return str(row["object"]["sha"])
-        except StoreFailure as problem:
-            if problem.kind is FailureKind.GONE:
+        except StoreFailure as failure:
+            if failure.kind is FailureKind.GONE:
                 return None
             raise
         except (KeyError, TypeError):
-            return None  # several tags that only start like it
+            return None  # several tags with this prefix
 
     def _immutable(self) -> bool:
         try:
             row = self.requests.json("GET", f"{self._base}/immutable-releases")
-        except StoreFailure as problem:
-            if problem.kind is FailureKind.LIMITED:
+        except StoreFailure as failure:
+            if failure.kind is FailureKind.LIMITED:
                 raise
-            return False  # only an administrator may ask, and older servers do not know it
+            return False  # only administrators may ask, and older servers do not support it
         return bool(isinstance(row, dict) and row.get("enabled"))
 
 
 def is_repository(text: str) -> bool:
-    """Whether it reads OWNER/REPO."""
+    """Whether a text is a valid OWNER/REPO."""
     return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+", text))
 
 
-def _release(row: Any) -> RemoteRelease:
+def _parse_release(row: Any) -> RemoteRelease:
     try:
         return RemoteRelease(
             id=str(row["id"]),
@@ -240,16 +242,16 @@ def _release(row: Any) -> RemoteRelease:
             immutable=bool(row.get("immutable")),
             commit=row.get("target_commitish"),
             prerelease=bool(row.get("prerelease")),
-            created=row.get("published_at") or row.get("created_at") or "",  # created_at is the commit's date
+            created=row.get("published_at") or row.get("created_at") or "",  # created_at is the date of the commit
             url=row.get("html_url"),
             upload_url=row.get("upload_url"),
             notes=row.get("body") or "",
         )
     except (KeyError, TypeError, AttributeError):
-        raise StoreFailure("an answer that is no release", FailureKind.AMBIGUOUS) from None
+        raise StoreFailure("the server returned an invalid release", FailureKind.AMBIGUOUS) from None
 
 
-def _asset(row: Any, *, draft: bool) -> RemoteAsset:
+def _parse_asset(row: Any, *, draft: bool) -> RemoteAsset:
     try:
         return RemoteAsset(
             id=str(row["id"]),
@@ -260,4 +262,4 @@ def _asset(row: Any, *, draft: bool) -> RemoteAsset:
             url=None if draft else row.get("browser_download_url"),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise StoreFailure("an answer that is no asset", FailureKind.AMBIGUOUS) from None
+        raise StoreFailure("the server returned an invalid asset", FailureKind.AMBIGUOUS) from None
