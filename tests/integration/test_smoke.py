@@ -122,7 +122,7 @@ def test_a_checkout_nearby_is_not_what_is_imported(tmp_path, monkeypatch):
         ("import os; os.abort()", "was killed by SIGABRT"),
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("1 / 0", "ZeroDivisionError"),
-        ("__version__ = '2.0'", "__version__ is 2.0, METADATA says 1.0+cu130.sm9x"),
+        ("__version__ = '2.0'", "__version__ is 2.0, but METADATA has 1.0+cu130.sm9x"),
     ],
 )
 def test_an_import_that_goes_wrong_fails_with_the_reason(tmp_path, source, said):
@@ -216,7 +216,7 @@ def test_the_command_ends_with_5_and_prints_the_record_first(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("demo-1.0-py3-none-any.whl", "no such wheel"), ("demo.whl", "no such wheel")]
+    ("name", "said"), [("demo-1.0-py3-none-any.whl", "wheel not found"), ("demo.whl", "wheel not found")]
 )
 def test_a_wheel_that_is_not_there_is_a_usage_error(tmp_path, capsys, name, said):
     assert run(["smoke", str(tmp_path / name)]) == 2
@@ -318,7 +318,7 @@ def test_a_device_that_the_wheel_does_not_cover_fails_clearly(coded, driver):
     assert record.executed == []
 
 
-@pytest.mark.parametrize(("answer", "said"), [(209, "finds no code for this device"), (200, "error 200 (CUDA_ERROR")])
+@pytest.mark.parametrize(("answer", "said"), [(209, "without code for this device"), (200, "error 200 (CUDA_ERROR")])
 def test_kernels_that_do_not_load_fail(coded, driver, answer, said):
     record = smoke_wheel(coded, gpu=True, package=package(*MODULE), environ=driver(answer=answer))
     assert record.gpu.outcome == "failed"

@@ -245,7 +245,7 @@ def test_smoke_without_a_result_fails_and_says_why():
     assert answer.returncode == 1
     assert (said["ok"], said["device"], said["kernels"]) == (False, None, [])
     assert "not compiled" in said["error"]
-    assert "not passed" in run("-m", "minikernels.smoke").stdout
+    assert "failed" in run("-m", "minikernels.smoke").stdout
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_the_targets_are_written_as_fatwheel_writes_them_for_nvcc(build):
 def test_a_target_in_another_spelling_is_refused(tmp_path, text):
     answer = build_py(tmp_path, targets=text, CUDA_HOME="/nowhere")
     assert answer.returncode == 1
-    assert f"'{text}' is not a GPU target" in answer.stderr
+    assert f"invalid GPU target '{text}'" in answer.stderr
 
 
 def test_no_target_at_all_is_refused(tmp_path):
@@ -333,7 +333,7 @@ def test_without_cuda_home_the_message_says_to_set_it(tmp_path):
 def test_a_cuda_home_without_nvcc_is_named(tmp_path):
     answer = build_py(tmp_path, CUDA_HOME=str(tmp_path))
     assert answer.returncode == 1
-    assert f"there is no nvcc at {tmp_path}/bin/nvcc" in answer.stderr
+    assert f"{tmp_path}/bin/nvcc not found" in answer.stderr
 
 
 def test_a_missing_host_compiler_is_named(tmp_path):
@@ -342,7 +342,7 @@ def test_a_missing_host_compiler_is_named(tmp_path):
     (tmp_path / "bin" / "nvcc").chmod(0o755)
     answer = build_py(tmp_path, CUDA_HOME=str(tmp_path), CXX="no-such-compiler")
     assert answer.returncode == 1
-    assert "no host compiler no-such-compiler" in answer.stderr
+    assert "host compiler no-such-compiler" in answer.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--jobs", "0"], ["--only", "softmax,attention"], ["--arch", "riscv64"]])

@@ -1,8 +1,8 @@
-"""What a call can end with beside a result; all are RuntimeErrors."""
+"""The errors that calls raise; all are RuntimeErrors."""
 
 
 class MinikernelsError(RuntimeError):
-    """CUDA answered with an error, or a library is missing. ``code`` is CUDA's error number, or None."""
+    """A CUDA error, or a missing library. ``code`` is CUDA's error number, or None."""
 
     def __init__(self, message, code=None):
         super().__init__(message)
@@ -10,7 +10,7 @@ class MinikernelsError(RuntimeError):
 
 
 class NoDevice(MinikernelsError):
-    """There is no GPU that can be used, or no driver for it."""
+    """No usable GPU or no driver was found."""
 
 
 class NoMachineCode(MinikernelsError):

@@ -1,4 +1,4 @@
-"""The public functions: arguments checked, arrays carried to the GPU and back."""
+"""The public functions: check arguments, and copy arrays to the GPU and back."""
 
 import math
 

@@ -122,12 +122,12 @@ def built_for():
 
 def _error(name, code):
     runtime = module("runtime")
-    said = f"CUDA error {code}, {runtime.mk_error_name(code).decode()}: {runtime.mk_error_text(code).decode()}"
+    detail = f"CUDA error {code}, {runtime.mk_error_name(code).decode()}: {runtime.mk_error_text(code).decode()}"
     if code in _NO_MACHINE_CODE:
-        return NoMachineCode(f"{name}: {_misfit()} ({said})", code)
+        return NoMachineCode(f"{name}: {_misfit()} ({detail})", code)
     if code in _NO_DEVICE:
-        return NoDevice(f"{name}: there is no GPU that can be used ({said})", code)
-    return MinikernelsError(f"{name}: {said}", code)
+        return NoDevice(f"{name}: no usable GPU found ({detail})", code)
+    return MinikernelsError(f"{name}: {detail}", code)
 
 
 def _misfit():
@@ -138,9 +138,9 @@ def _misfit():
     except MinikernelsError:
         shown, capability = "this device", "unknown"
     targets, covers = built_for()
-    text = f"minikernels {__version__} holds no machine code for {shown}, compute capability {capability}"
+    text = f"minikernels {__version__} contains no machine code for {shown}, compute capability {capability}"
     if targets:
         text += f"; it was compiled for {targets}"
     if covers:
-        text += f" and is meant for compute capability {' or '.join(covers.split())}"
+        text += f" and covers compute capability {' or '.join(covers.split())}"
     return f"{text}; install the wheel whose GPU family has this device"

@@ -34,6 +34,6 @@ def rotary_embedding(x, positions, *, base=10000.0, interleaved=False):
 def softmax(x):
     """``exp(x - max) / sum(exp(x - max))`` over the last axis; float64."""
     x = np.asarray(x, np.float64)
-    with np.errstate(invalid="ignore"):  # inf - inf is NaN, as softmax says
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, as softmax defines
         powers = np.exp(x - np.max(x, axis=-1, keepdims=True))
         return powers / np.sum(powers, axis=-1, keepdims=True)

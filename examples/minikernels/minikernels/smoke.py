@@ -1,4 +1,4 @@
-"""Whether this build computes right on this GPU: ``python -m minikernels.smoke [--json]``. Exit status 0 or 1."""
+"""Check the results of every kernel on this GPU: ``python -m minikernels.smoke [--json]``. Exit code 0 or 1."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ TOLERANCE = {"float32": 1e-5, "float16": 1e-3}
 
 
 def cases(random):
-    """(kernel, arguments, keywords) of every check: sizes for packed and for single loads, one row and many."""
+    """Yield (kernel, arguments, keywords) of each check: sizes for packed and single loads, one or many rows."""
     for dtype in (np.float32, np.float16):
 
         def normal(*shape, scale=1.0, dtype=dtype):
@@ -38,7 +38,7 @@ def cases(random):
 
 
 def error_of(got, wanted):
-    """The largest difference: absolute for values up to 1, relative above; infinite if shapes or NaN disagree."""
+    """Return the largest difference: absolute for values up to 1, relative above; infinite if shapes or NaN disagree."""
     if got.shape != wanted.shape or not np.array_equal(np.isnan(got), np.isnan(wanted)):
         return float("inf")
     difference = np.abs(got.astype(np.float64) - wanted) / np.maximum(1.0, np.abs(wanted))
@@ -46,7 +46,7 @@ def error_of(got, wanted):
 
 
 def check():
-    """What was seen, in the form that --json prints; ``error`` is there when a call failed."""
+    """Return the results as --json prints them, with ``error`` if a call failed."""
     answer = {"device": None, "capability": None, "kernels": [], "ok": False}
     worst = {}
     try:
@@ -63,7 +63,7 @@ def check():
         answer["error"] = str(error)
     for kernel, errors in worst.items():
         ok = all(error <= TOLERANCE[dtype] for dtype, error in errors.items())
-        # JSON has no infinity: null says that shapes, types or NaN were not those of the reference.
+        # JSON has no infinity: null means that shapes, types or NaN differ from the reference.
         shown = {dtype: error if math.isfinite(error) else None for dtype, error in errors.items()}
         largest = None if None in shown.values() else max(shown.values())
         answer["kernels"].append({"name": kernel, "max_error": largest, "ok": ok, "max_error_by_dtype": shown})
@@ -72,23 +72,23 @@ def check():
 
 
 def show(answer):
-    """The answer for people."""
+    """Print the results as text."""
     print(f"minikernels {minikernels.__version__}")
     if answer["device"]:
         print(f"device: {answer['device']}, compute capability {answer['capability']}")
     for kernel in answer["kernels"]:
         errors = ", ".join(
-            f"{dtype} {'beyond any' if error is None else format(error, '.1e')}"
+            f"{dtype} {'infinite' if error is None else format(error, '.1e')}"
             for dtype, error in kernel["max_error_by_dtype"].items()
         )
         print(f"{'ok    ' if kernel['ok'] else 'WRONG '} {kernel['name']:<18} max error: {errors}")
     if "error" in answer:
         print(f"failed: {answer['error']}")
-    print("passed" if answer["ok"] else "not passed")
+    print("passed" if answer["ok"] else "failed")
 
 
 def main(arguments=None):
-    """0 if every kernel agrees with the reference, else 1."""
+    """Return 0 if every kernel agrees with the reference, else 1."""
     parser = argparse.ArgumentParser(prog="python -m minikernels.smoke", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args(arguments)
