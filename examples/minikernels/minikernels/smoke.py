@@ -38,7 +38,7 @@ def cases(random):
 
 
 def error_of(got, wanted):
-    """Return the largest difference: absolute for values up to 1, relative above; infinite if shapes or NaN disagree."""
+    """Return the largest difference: absolute for values up to 1, relative above; infinite if shapes or NaN differ."""
     if got.shape != wanted.shape or not np.array_equal(np.isnan(got), np.isnan(wanted)):
         return float("inf")
     difference = np.abs(got.astype(np.float64) - wanted) / np.maximum(1.0, np.abs(wanted))
