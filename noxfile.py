@@ -11,6 +11,7 @@
 #   "pydantic>=2.9,<3",
 #   "pyyaml>=6.0.2",
 #   "rich>=13.9",
+#   "tenacity>=9",
 # ]
 # ///
 """Nox sessions of this project, the same on a laptop and in CI. `nox -l` lists them."""
