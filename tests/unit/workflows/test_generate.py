@@ -59,7 +59,7 @@ def test_the_workflows_of_this_repository_are_up_to_date():
 def test_the_header_depends_on_the_configuration_and_not_on_its_layout(tmp_path):
     matrix = copied("minikernels", tmp_path)
     before = read_context(load(matrix)).digest
-    assert read_context(changed(matrix, ("# A promise to users", "# Promised"))).digest == before
+    assert read_context(changed(matrix, ("\npackages:", "\n# A comment\n\npackages:"))).digest == before
     assert read_context(changed(matrix, ("12.0f\n      # 11.0", "12.0f 12.1a\n      # 11.0"))).digest != before
 
 
