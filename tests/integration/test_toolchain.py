@@ -75,7 +75,7 @@ def test_auto_takes_pypis_where_the_machines_own_is_of_another_release(tmp_path)
     other = fake_nvcc(tmp_path / "cuda", "12.9")
     tools = resolve("auto", here(), environ=os.environ, notify=said.append, usual=other)
     assert tools.kind == "pypi"
-    assert "is CUDA 12.9, but the cell needs CUDA 13.0; taking CUDA 13.0 from PyPI" in said[0]
+    assert "is CUDA 12.9, but the cell needs CUDA 13.0; using CUDA 13.0 from PyPI" in said[0]
 
 
 @pytest.mark.skipif(not (USUAL / "bin" / "nvcc").is_file(), reason=f"no toolkit in {USUAL}")
