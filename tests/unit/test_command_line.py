@@ -147,10 +147,11 @@ def test_a_place_that_cannot_be_written_is_one_line(capsys):
     assert "Traceback" not in said
 
 
-def test_a_deleted_working_folder_is_one_line(tmp_path):
+@pytest.mark.parametrize("command", ["check", "init --yes --name demo", "schema -o schema.json"])
+def test_a_deleted_working_folder_is_one_line(tmp_path, command):
     folder = tmp_path / "gone"
     folder.mkdir()
-    ask = f"cd {folder} && rmdir {folder} && {sys.executable} -m fatwheel check"
+    ask = f"cd {folder} && rmdir {folder} && {sys.executable} -m fatwheel {command}"
     found = subprocess.run(["sh", "-c", ask], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (
         2, "error: the working folder no longer exists\n  help: change to another folder\n",

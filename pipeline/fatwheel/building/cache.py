@@ -17,7 +17,7 @@ Notify = Callable[[str], None]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_SET_CACHE = "set FATWHEEL_CACHE to a folder on another disk"
+_SET_CACHE = "set FATWHEEL_CACHE to a folder that you can write to"
 
 
 def cache_root(environ: Mapping[str, str]) -> Path:
@@ -50,25 +50,26 @@ def require_space(folder: Path, needed: int, what: str, help: str = _SET_CACHE) 
 
 @contextmanager
 def disk_errors(where: Path, help: str = _SET_CACHE) -> Iterator[None]:
-    """Turn the error of a full or read-only disk into a `BuildError`; pass other errors on."""
+    """Turn the error of a full disk into a `BuildError`, of a read-only one into a `UsageError`; pass others on."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            what, advice = "the disk is full", f"free some space, or {help}"
-        elif error.errno in _NOT_WRITABLE:
-            what, advice = f"cannot write: {error.strerror}", help
-        else:
-            raise
-        raise BuildError(what, where=str(error.filename or where), help=advice) from error
+            advice = f"free some space, or {help}"
+            raise BuildError("the disk is full", where=str(error.filename or where), help=advice) from error
+        if error.errno in _NOT_WRITABLE:
+            what = f"cannot write: {error.strerror}"
+            raise UsageError(what, where=str(error.filename or where), help=help) from error
+        raise
 
 
 def make_folder(folder: Path, help: str = _SET_CACHE) -> None:
-    """Create a folder with its parents, if it is missing. Raises `BuildError` if that fails for any reason."""
+    """Create a folder with its parents. Raises `UsageError` if that fails, and `BuildError` for a full disk."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BuildError(f"cannot create this folder: {error.strerror}", where=str(folder), help=help) from error
+        kind = BuildError if error.errno in _FULL else UsageError
+        raise kind(f"cannot create this folder: {error.strerror}", where=str(folder), help=help) from error
 
 
 @contextmanager
@@ -123,7 +124,8 @@ def get_or_create(place: Path, make: Callable[[Path], None], *, needs: int, what
     """Return ``place``; if it is missing, call ``make`` with a temporary folder beside it, then rename that folder.
 
     ``needs`` is the disk space in bytes that ``make`` takes. An interrupted or failed ``make`` leaves nothing behind;
-    the next call removes what a killed one left. Raises `BuildError` for a disk that is full or cannot be written.
+    the next call removes what a killed one left. Raises `BuildError` for a full disk, and `UsageError` for one that
+    cannot be written.
     """
     if place.exists():
         return place

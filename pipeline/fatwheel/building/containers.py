@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fatwheel.building.cache import Notify
 from fatwheel.building.engine import ANSWER, EngineOptions
-from fatwheel.building.images import ARCHES, PLATFORMS, Client, LocalImage, RegistryCredentials
+from fatwheel.building.images import Client, LocalImage, RegistryCredentials, platform_of, wheel_arch
 from fatwheel.errors import BuildError
 from fatwheel.processes import GRACE, Answer, Sink, Tick, run, run_group
 from fatwheel.records.build import Image
@@ -148,7 +148,7 @@ def container(
     local = client.image(image, arch, login=login, notify=notify)
     name = f"fatwheel-{re.sub(r'[^a-zA-Z0-9_.-]', '-', title)}-{secrets.token_hex(4)}"
     command = [
-        choice.name, "run", "--rm", "-i", "--name", name, "--platform", PLATFORMS[arch], "--pull", "never",
+        choice.name, "run", "--rm", "-i", "--name", name, "--platform", platform_of(arch), "--pull", "never",
         *_user_options(client), *_network_options(choice), *_volume_options(choice, mounts, environ),
         "--workdir", "/", "--entrypoint", "sh", image, "-c", _LIFELINE,
     ]  # fmt: skip
@@ -174,7 +174,7 @@ def check_platform(arch: str) -> None:
 
 def runs_here(arch: str, binfmt: Path = Path("/proc/sys/fs/binfmt_misc")) -> bool:
     """Return whether this machine runs programs of a CPU architecture: its own, or through binfmt and qemu."""
-    if ARCHES.get(os.uname().machine) == arch:
+    if wheel_arch(os.uname().machine) == arch:
         return True
     entry = binfmt / f"qemu-{arch}"
     return entry.is_file() and entry.read_text(encoding="utf-8").startswith("enabled")

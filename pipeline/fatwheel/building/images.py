@@ -15,10 +15,10 @@ from fatwheel.building.cache import Notify
 from fatwheel.errors import BuildError
 from fatwheel.processes import Answer, run
 from fatwheel.records.build import Image
+from fatwheel.retry import call_with_retries
 
-ARCHES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64", "aarch64": "aarch64"}
-"""CPU architectures by the names of engines and of wheels, as wheels name them."""
-PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
+_ENGINE_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""The names that docker and podman have for CPU architectures, by those of wheels."""
 
 _ANSWER = 60.0  # seconds until a query times out
 _PULL = 3600.0  # seconds for one attempt: CUDA images have about 5 GiB
@@ -46,6 +46,15 @@ class LocalImage:
     image: Image
     arch: str
     environ: dict[str, str]
+
+
+class _PullFailure(Exception):
+    """A failed attempt to pull an image."""
+
+    def __init__(self, name: str, answer: Answer) -> None:
+        last = (answer.tail.splitlines() or [""])[-1]
+        super().__init__(f"pulling image {name} {answer.ended}: {last}")
+        self.answer = answer
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,7 @@ class Client:
         digests = [one.partition("@")[2] for one in data.get("RepoDigests") or ()]
         digest = (digests or [data.get("Digest") or data.get("Id")])[0]
         variables = dict(one.split("=", 1) for one in (data.get("Config") or {}).get("Env") or () if "=" in one)
-        found = ARCHES.get(data.get("Architecture", ""), data.get("Architecture", ""))
-        return LocalImage(Image(name=name, digest=digest), found, variables)
+        return LocalImage(Image(name=name, digest=digest), wheel_arch(data.get("Architecture", "")), variables)
 
     def image(self, name: str, arch: str, *, login: RegistryCredentials | None, notify: Notify) -> LocalImage:
         """Return an image for a CPU architecture, pulled if it is missing. Raises `BuildError`."""
@@ -105,17 +113,22 @@ class Client:
     def _pull(self, name: str, arch: str, login: RegistryCredentials | None, notify: Notify) -> None:
         notify(f"pulling image {name} (may be several GiB)")
         with self._credentials(login) as (options, more):
-            command = [*options, "pull", "--quiet", "--platform", PLATFORMS[arch], *more, name]
-            for wait in (*_WAITS, None):
+            command = [*options, "pull", "--quiet", "--platform", platform_of(arch), *more, name]
+            waits = iter(_WAITS)
+
+            def pull() -> None:
                 answer = self.ask(*command, timeout=_PULL)
-                if answer.status == 0:
-                    return
-                output = answer.tail
-                if wait is None or _FINAL.search(output):
-                    raise _pull_error(name, answer, login)
-                last = (output.splitlines() or [""])[-1]
-                notify(f"warning: pulling image {name} {answer.ended}: {last}; retrying in {wait:.0f} s")
-                self.pause(wait)
+                if answer.status != 0:
+                    raise _PullFailure(name, answer)
+
+            def next_wait(error: Exception) -> float | None:
+                final = not isinstance(error, _PullFailure) or _FINAL.search(error.answer.tail)
+                return None if final else next(waits, None)
+
+            try:
+                call_with_retries(pull, next_wait, sleep=self.pause, notify=lambda text: notify(f"warning: {text}"))
+            except _PullFailure as failure:
+                raise _pull_error(name, failure.answer, login) from None
 
     @contextmanager
     def _credentials(self, login: RegistryCredentials | None) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
@@ -135,6 +148,16 @@ class Client:
                     help=f"check the secret {login.secret}",
                 )
             yield before, after
+
+
+def platform_of(arch: str) -> str:
+    """Return the value of ``--platform`` for a CPU architecture: ``linux/amd64``."""
+    return f"linux/{_ENGINE_NAMES[arch]}"
+
+
+def wheel_arch(name: str) -> str:
+    """Return a CPU architecture as wheels name it, from either name; unknown names are returned unchanged."""
+    return next((arch for arch, engine_name in _ENGINE_NAMES.items() if name == engine_name), name)
 
 
 def image_registry(name: str) -> str:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from fatwheel.building.process_tree import Process, memory, tree
 from fatwheel.errors import BuildTimeout
+from fatwheel.formatting import duration
 from fatwheel.secret_names import redact
 from fatwheel.sizes import size
 
@@ -80,9 +81,9 @@ class Watchdog:
             self.peak = max(self.peak, memory(tree(root, self.mark)))
         silent, spent = now - self._last_output, now - self._started
         if self.limits.silence is not None and silent > self.limits.silence:
-            self._fail(root, f"no output for {_duration(silent)}", "--silence")
+            self._fail(root, f"no output for {duration(silent)}", "--silence")
         if self.limits.total is not None and spent > self.limits.total:
-            self._fail(root, f"it ran for {_duration(spent)}", "--time-limit")
+            self._fail(root, f"it ran for {duration(spent)}", "--time-limit")
 
     def _fail(self, root: int, what: str, option: str) -> None:
         found = tree(root, self.mark)
@@ -99,7 +100,7 @@ class Watchdog:
         )
 
     def _describe(self, what: str, found: list[Process]) -> str:
-        spent, when = _duration(self.clock() - self._started), f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+        spent, when = duration(self.clock() - self._started), f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
         parts = [
             f"Build killed: {what}. Total time {spent}, at {when}.",
             _section("processes", _process_table(found)),
@@ -142,7 +143,3 @@ def _free_space(folder: Path) -> str:
     existing = next((place for place in (folder, *folder.parents) if place.exists()), Path("/"))
     usage = shutil.disk_usage(existing)
     return f"{folder}: {size(usage.free)} of {size(usage.total)} free"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""`fatwheel index`: build a package index for pip and uv from a store's published releases."""
+"""`fatwheel index`: build a package index for pip and uv from the published releases of one or more stores."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from pathlib import Path
 import click
 
 from fatwheel.building.cache import cache_root
-from fatwheel.console.options import PATH, json_option, named_command, optional_matrix_option, store_option
+from fatwheel.console.options import PATH, json_option, named_command, optional_matrix_option
 from fatwheel.console.output import count_of, echo_json, echo_progress, echo_warning
-from fatwheel.errors import VerificationError
+from fatwheel.errors import UsageError, VerificationError
 from fatwheel.index import make_index
-from fatwheel.pipelines.stores import choose_store_spec
-from fatwheel.stores import open_store
+from fatwheel.pipelines.stores import choose_store_spec, open_stores
 
 _SHOWN = 20  # missing wheels that are printed; index.json lists all
 
 
 @named_command("index")
-@store_option()
+@click.option(
+    "--store", "specs", multiple=True, metavar="STORE",
+    help="Store to index; repeatable.  [default: the release channel's repository]",
+)  # fmt: skip
 @click.option("--output", "-o", required=True, type=PATH, help="Output folder.")
 @click.option(
     "--base-url", metavar="URL", default=None, help="Base URL of the file links.  [default: the store's own URLs]"
@@ -31,7 +33,7 @@ _SHOWN = 20  # missing wheels that are printed; index.json lists all
 @optional_matrix_option
 @json_option
 def command(  # noqa: PLR0917  (click passes them by name)
-    store: str | None,
+    specs: tuple[str, ...],
     output: Path,
     base_url: str | None,
     replace: tuple[str, ...],
@@ -40,10 +42,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
 ) -> None:
     """Exits with code 5 if files are missing from the index, and 7 if the store cannot be read."""
     gc.disable()  # thousands of entries, all of them in use until the end
-    report = make_index(
-        open_store(choose_store_spec(store, matrix), must_exist=True), output, base_url, replace=replace,
-        cache=cache_root(os.environ),
-    )  # fmt: skip
+    store = open_stores(specs or (choose_store_spec(None, matrix),))
+    report = make_index(store, output, base_url, replace=replace, cache=_find_cache())
     for note in report.notes:
         echo_progress(note)
     for problem in report.problems:
@@ -64,3 +64,11 @@ def command(  # noqa: PLR0917  (click passes them by name)
             f"{count_of(len(report.problems), 'file')} of {report.store} omitted from the index",
             help="fix the files listed above and run it again",
         )
+
+
+def _find_cache() -> Path | None:
+    try:
+        return cache_root(os.environ)
+    except UsageError as error:  # the index does not need a cache
+        echo_warning(f"{error.what}; continuing without a cache")
+        return None

@@ -51,7 +51,8 @@ def from_system(error: OSError) -> PipelineError | None:
     place = error.filename2 or error.filename
     text = error.strerror or str(error)
     reason = text[:1].lower() + text[1:]
-    if place is None and error.errno == errno.ENOENT and not _working_folder_exists():
+    relative = place is None or not Path(_shown(place) or "").is_absolute()
+    if relative and error.errno == errno.ENOENT and not _working_folder_exists():
         return UsageError("the working folder no longer exists", help="change to another folder")
     if error.errno in _FULL:
         help = "free some disk space, or use another disk (--output, TMPDIR, FATWHEEL_CACHE)"

@@ -68,7 +68,7 @@ def make_index(
         pages=sum(path.endswith(PAGE) for path in files),
         changed=changed,
         problems=list(contents.errors),
-        notes=[*contents.notes, *_notes(store, output, base_url)],
+        notes=[*contents.notes, *_notes(store, output, base_url), *_cache_warning(known)],
         missing=contents.index.missing,
     )
 
@@ -130,6 +130,11 @@ def _make_link(store: ReadableStore, output: Path, base_url: str | None) -> Link
 
 def _is_store(store: ReadableStore, output: Path) -> bool:
     return output in {folder.resolve() for folder in store.folders()}
+
+
+def _cache_warning(cache: IndexCache) -> Iterator[str]:
+    if cache.warning:
+        yield f"warning: {cache.warning}"
 
 
 def _notes(store: ReadableStore, output: Path, base_url: str | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Cache unchanged data of a store: whole releases, digests of files, and their metadata.
 
-The cache only saves time: an index built without it is identical.
+The cache only saves time: an index built without it is identical. A cache that cannot be written is not an error.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -70,6 +71,7 @@ class IndexCache:
                 self._by_tag[entry.tag].append(entry)
         self._by_metadata_digest: dict[str, IndexedFile] | None = None
         self._files: _Files | None = None
+        self.warning: str | None = None  # why the cache could not be written
 
     def _fingerprint(self, data: bytes) -> str:
         return f"{fingerprint(data)} {self._links}"
@@ -103,7 +105,7 @@ class IndexCache:
     def end_release(self) -> None:
         """Store what was read of the current release."""
         if self._files:
-            self._files.save()
+            self._write(self._files.save)
         self._files = None
 
     def get_digest(self, asset: RemoteAsset) -> Digest | None:
@@ -140,11 +142,21 @@ class IndexCache:
         """Store which releases match this index.json, and delete the cache files of removed releases."""
         if self._folder is None:
             return
-        held = {"format": _FORMAT, "index": self._fingerprint(data), "releases": self._kept}
+        folder, held = self._folder, {"format": _FORMAT, "index": self._fingerprint(data), "releases": self._kept}
         if held != self._held:
-            write_atomically(self._folder / _RELEASES, json.dumps(held, separators=(",", ":")).encode())
+            self._write(lambda: write_atomically(folder / _RELEASES, json.dumps(held, separators=(",", ":")).encode()))
         for gone in self._held.get("releases", {}).keys() - self._kept.keys():
-            (self._folder / f"r-{quote(gone, safe='')}.json").unlink(missing_ok=True)
+            file = folder / f"r-{quote(gone, safe='')}.json"
+            self._write(partial(file.unlink, missing_ok=True))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write to the cache; after the first failure, keep nothing more."""
+        if self.warning is not None:
+            return
+        try:
+            write()
+        except OSError as error:
+            self.warning = f"cannot write the cache in {self._folder}: {error.strerror}; continuing without it"
 
 
 class _Files:

@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fatwheel.errors import ReleaseRefused
+from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.index import make_index
 from fatwheel.pipelines.retention import expired_ids
+from fatwheel.pipelines.stores import open_stores
 from fatwheel.records.index import IndexReport
 from fatwheel.release.retention import RetentionPolicy
-from fatwheel.stores import open_store
+from fatwheel.stores.github.store import is_repository
 from fatwheel.stores.github.tokens import token_for
-from fatwheel.stores.multi import MultiStore
-from fatwheel.stores.remote import ReadableStore
 from fatwheel.stores.store_errors import StoreFailure
 from fatwheel.workflows.branch import Branch, push, remote_url
 
@@ -48,10 +47,12 @@ def deliver(
 ) -> Delivered:
     """Index the stores, without the releases that ``retire`` expires, at the destination.
 
-    Raises `ReleaseRefused` if a store cannot be read or the branch cannot be pushed; then nothing is delivered.
+    Raises `UsageError` for an invalid store or repository, and `ReleaseRefused` if a store cannot be read or the branch
+    cannot be pushed; then nothing is delivered.
     """
-    stores = [open_store(spec, must_exist=True) for spec in dict.fromkeys(specs)]
-    store: ReadableStore = stores[0] if len(stores) == 1 else MultiStore(stores)
+    if isinstance(destination, IndexBranch) and not is_repository(destination.repository):
+        raise UsageError(f"invalid repository '{destination.repository}'", where="--to", help="write OWNER/REPO")
+    store = open_stores(specs)
     reports: list[IndexReport] = []
 
     def write(folder: Path, *, among_files: bool = False) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fatwheel.building.cache import cache_root, disk_errors, get_or_create, require_space
-from fatwheel.errors import BuildError
+from fatwheel.errors import BuildError, UsageError
 
 
 def make(place, maker, needs=0):
@@ -101,7 +101,7 @@ def test_a_full_disk_is_said_so_and_nothing_is_left(small_disk):
 
 
 def test_a_disk_that_cannot_be_written_is_said_so(tmp_path):
-    with pytest.raises(BuildError, match=r"cannot write: Read-only"), disk_errors(tmp_path):
+    with pytest.raises(UsageError, match=r"cannot write: Read-only"), disk_errors(tmp_path):
         raise OSError(errno.EROFS, "Read-only file system", "/a")
 
 

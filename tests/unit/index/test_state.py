@@ -1,6 +1,8 @@
 """What outlives a rebuild: yanked files, and names that stand for certain bytes; and what is read only once."""
 
 import json
+import re
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -185,3 +187,10 @@ def test_what_is_yanked_is_read_from_the_state_also_where_nothing_else_is_new(sh
     state.unlink()
     make_index(store, shelf.out, cache=cache)
     assert [row.yanked for row in shelf.data().wheels] == [None, None]
+
+
+def test_a_cache_that_cannot_be_written_is_only_a_warning(shelf):
+    report = make_index(open_store(f"dir:{shelf.store}"), shelf.out, cache=Path("/proc/fatwheel"))
+    assert report.wheels == 2
+    (warning,) = [note for note in report.notes if note.startswith("warning: ")]
+    assert re.fullmatch(r"warning: cannot write the cache in /proc/fatwheel/\S+: .+; continuing without it", warning)

@@ -47,13 +47,14 @@ def test_hidden_releases_are_hidden_in_their_own_store_alone(tmp_path):
     assert both.spec.count("dir:") == 2
 
 
+@pytest.mark.parametrize("command", ["deliver", "index"])
 @pytest.mark.parametrize("base_url", [None, "https://wheels.example/files"])
-def test_two_folders_are_delivered_as_one_index(tmp_path, base_url):
+def test_two_folders_become_one_index(tmp_path, command, base_url):
     for name, version in (("a", "1.0"), ("b", "1.1")):
         filled(tmp_path / name, f"v{version}", version)
     stores = [part for name in "ab" for part in ("--store", f"dir:{tmp_path / name / 'store'}")]
     extra = ["--base-url", base_url] if base_url else []
-    assert run(["deliver", *stores, "-o", str(tmp_path / "index"), *extra]) == 0
+    assert run([command, *stores, "-o", str(tmp_path / "index"), *extra]) == 0
     wheels = json.loads((tmp_path / "index/index.json").read_text())["wheels"]
     assert sorted(wheel["tag"] for wheel in wheels) == ["v1.0", "v1.1"]
     for wheel in wheels:
@@ -74,3 +75,8 @@ def test_a_multi_store_knows_where_its_assets_are(tmp_path):
             assert path.name == asset.name
             assert path.stat().st_size == asset.size
             assert (tmp_path / unquote(both.link(one, asset, tmp_path))) == path
+
+
+def test_an_invalid_repository_is_rejected_before_anything_is_read(tmp_path, capsys):
+    assert run(["deliver", "--store", f"dir:{tmp_path}", "--to", "dir:out"]) == 2
+    assert capsys.readouterr().err == "error: --to: invalid repository 'dir:out'\n  help: write OWNER/REPO\n"
