@@ -100,15 +100,11 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": (r"(?:kinds of|one) fault", r"fault matrix"),
     "docs/explanation/sizes.md": (r"1,046 MB",),  # quoted
     "docs/explanation/uploads.md": (r"fault matrix",),
+    "pipeline/fatwheel/declaration/template.py": (r"spelling: ",),  # a key of matrix.yaml
 }
 
 # Not clean yet. An entry without a hit fails, so that the list only gets shorter.
 NOT_YET: tuple[str, ...] = (
-    "examples",
-    "matrix.yaml",
-    "pipeline/fatwheel/declaration",
-    "pipeline/fatwheel/plan",
-    "pipeline/fatwheel/records",
     "pipeline/fatwheel/release",
     "pipeline/fatwheel/stores",
 )

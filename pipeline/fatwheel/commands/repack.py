@@ -1,4 +1,4 @@
-"""`fatwheel repack`: rewrite wheels reproducibly; optionally strip or rename them, or add a bill of materials."""
+"""`fatwheel repack`: rewrite wheels reproducibly; optionally strip or rename them, or add an SBOM."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fatwheel.wheels.making.repack import Changes, rename, repack
 @click.option("--label", metavar="LABEL", default=None, help="New local version label, e.g. cu130.sm9x; '' removes it.")
 @click.option("--platform", metavar="TAG", default=None, help="New platform tag, e.g. manylinux_2_28_x86_64.")
 @click.option("--stamp", metavar="GLOB", multiple=True, help="Files in the wheel whose version is updated; repeatable.")
-@click.option("--sbom", is_flag=True, help="Add a CycloneDX bill of materials (PEP 770).")
+@click.option("--sbom", is_flag=True, help="Add a CycloneDX SBOM (PEP 770).")
 @click.option(
     "--stream-over", metavar="SIZE", default="1 GiB", show_default=True,
     help="Stream files larger than SIZE instead of loading them into memory.",
@@ -122,4 +122,4 @@ def _print(record: RepackRecord, output: Path) -> None:
     if record.rewritten:
         click.echo(f"  rewritten: {', '.join(record.rewritten)}")
     if record.sbom:
-        click.echo(f"  bill of materials: {record.sbom}")
+        click.echo(f"  SBOM: {record.sbom}")

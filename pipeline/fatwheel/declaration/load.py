@@ -33,13 +33,13 @@ def parse(text: str, path: Path, tree: Tree | None = None) -> Declaration:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """The declaration as far as it could be parsed (None if it could not), and all errors."""
+    """A `Declaration`, None if the file could not be parsed, and all errors."""
 
     declaration: Declaration | None
     errors: tuple[Diagnostic, ...]
 
     def checked(self) -> Declaration:
-        """The declaration. Raises `DeclarationError` if there are errors."""
+        """Return the `Declaration`. Raises `DeclarationError` if there are errors."""
         if self.errors or self.declaration is None:
             raise DeclarationError(self.errors)
         return self.declaration

@@ -190,7 +190,7 @@ class Package(Model):
     pack: Packing = Field(default_factory=Packing)
     guard: PathInside | None = Field(
         None,
-        description="Path of a module that fatwheel adds to the wheel, e.g. mylib/_fits.py. Its function fits() tells "
+        description="Path of a module that fatwheel adds to the wheel, e.g. mylib/_fits.py. Its function fits() returns "
         "whether the wheel has code for the GPUs of the machine.",
     )
     provided: list[str] = Field(
@@ -258,9 +258,9 @@ class Size(Model):
 
     limit: Bytes = Field("2 GiB", validate_default=True, description="Wheels must be smaller than this.")
     warn: Share = Field(
-        "95 %", validate_default=True, description="Warn about wheels of this share of the limit or more."
+        "95%", validate_default=True, description="Warn about wheels of this share of the limit or more."
     )
-    growth: Share = Field("10 %", validate_default=True, description="Allowed growth since the last release.")
+    growth: Share = Field("10%", validate_default=True, description="Allowed growth since the last release.")
     over: Literal["withhold", "fail", "elsewhere"] = Field(
         "withhold",
         description="What to do with a wheel over the limit. withhold: release the rest. fail: release nothing. "

@@ -61,7 +61,7 @@ def _drop_quote_errors(source: Source, details: list[ErrorDetails]) -> None:
 
 
 def _removable(error: ErrorDetails) -> Path:
-    """The path to remove for an error: of the invalid value, or of the entry that lacks a required key."""
+    """The path to remove for an error: of the invalid value, or of the entry without a required key."""
     path: Path = tuple(part for part in error["loc"] if part != "[key]")
     return path[:2] if error["type"] == "missing" else path
 

@@ -55,7 +55,7 @@ def _describe(error: yaml.MarkedYAMLError, text: str) -> tuple[str, str | None, 
 
 
 def _at(text: str, mark: yaml.Mark | None) -> str:
-    """The rest of the line at a mark; empty without one."""
+    """Return the text from a mark to the end of its line; empty without a mark."""
     lines = text.splitlines()
     return lines[mark.line][mark.column :] if mark and mark.line < len(lines) else ""
 

@@ -67,10 +67,10 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2*
 
 
 def parse_size(value: Any) -> int:
-    """Parse a size such as ``2 GiB`` or ``500 MB`` into bytes. Raises `ValueError`."""
+    """Parse a size such as ``2 GiB`` or ``500 MiB`` into bytes. Raises `ValueError`."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
     if not match or match[2].upper() not in _UNITS or not float(match[1]):
-        raise invalid(f"invalid size '{value}'", "write a number and a unit, e.g. 2 GiB or 500 MB")
+        raise invalid(f"invalid size '{value}'", "write a number and a unit, e.g. 2 GiB or 500 MiB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
@@ -88,7 +88,7 @@ def parse_duration(value: Any) -> float:
 def _share(value: Any) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
     if not match:
-        raise invalid(f"invalid percentage '{value}'", "e.g. 95 %")
+        raise invalid(f"invalid percentage '{value}'", "write a number and %, e.g. 95%")
     return float(match[1]) / 100
 
 

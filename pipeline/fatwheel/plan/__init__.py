@@ -1,4 +1,4 @@
-"""Plan the cells that a channel builds, from the declaration."""
+"""Plan the cells that a channel builds, from matrix.yaml."""
 
 from fatwheel.plan.planner import (
     find_all_errors,

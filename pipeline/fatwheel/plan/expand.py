@@ -66,7 +66,7 @@ class _TargetGroup:
 
 
 def expand(declaration: Declaration, version: str, only: Container[int] | None = None) -> Expansion:
-    """Expand a declaration, in the declared order of packages, CUDA labels, CPU architectures, families and axes.
+    """Expand a `Declaration`, in the declared order of packages, CUDA labels, CPU architectures, families and axes.
 
     The shims of a provider package come last, one for each CUDA label; `fatwheel.plan.dependencies` adds what they
     require. ``only``: indices of the packages to expand.

@@ -1,4 +1,4 @@
-"""Warn about valid declarations that are probably wrong."""
+"""Warn about parts of a valid matrix.yaml that are probably wrong."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _plain_installs(declaration: Declaration, made: list[PlannedCell]) -> Iterat
             yield declaration.source.diagnostic(
                 ("packages", key[0], "name"),
                 f"`pip install {key[1]}` installs +{last} on every machine, regardless of its {blind}",
-                "tell users to pin the label or to use the index of one label; install_wheel.py does both",
+                "publish commands that pin the label or use the index of one label; install_wheel.py does both",
             )
 
 

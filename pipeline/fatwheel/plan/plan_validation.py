@@ -1,4 +1,4 @@
-"""Validate all cells of a declaration: unique names, required coverage, and selections that match something."""
+"""Validate all cells of matrix.yaml: unique names, required coverage, and selections that match something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan a channel, look up cells, and collect errors and warnings of a declaration."""
+"""Plan a channel, look up cells, and collect errors and warnings of matrix.yaml."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_plan(
 ) -> Plan:
     """Plan one channel. ``only``: select cells whose ID matches this glob. ``date``: of a nightly, today if None.
 
-    Raises `DeclarationError` with all errors of the declaration, and `UsageError` for an undeclared channel and for a
+    Raises `DeclarationError` with all errors of matrix.yaml, and `UsageError` for an undeclared channel and for a
     glob that matches nothing.
     """
     declared = declaration.channels
@@ -89,7 +89,7 @@ def iter_cells(declaration: Declaration, channel: str | None = None, date: dt.da
 
 
 def find_errors(declaration: Declaration) -> list[Diagnostic]:
-    """Return all errors that prevent planning any channel of a declaration."""
+    """Return all errors that prevent planning any channel."""
     return validate_expansion(declaration, expand(declaration, declaration.version))
 
 
@@ -111,7 +111,7 @@ def find_all_errors(result: LoadResult) -> list[Diagnostic]:
 
 
 def find_warnings(declaration: Declaration) -> list[Diagnostic]:
-    """Return the warnings of a declaration that can be planned."""
+    """Return the warnings of a `Declaration` that can be planned."""
     return lint(declaration, expand(declaration, declaration.version).planned)
 
 

@@ -30,10 +30,10 @@ def select_cells(
 
 
 def suggest_pattern(pattern: str, ids: list[str]) -> str:
-    """The help for a glob that matches nothing."""
+    """Return the help for a glob that matches nothing."""
     close = difflib.get_close_matches(pattern, ids, n=1, cutoff=0.6)
     if close or not ids:
-        return f"did you mean '{close[0]}'?" if close else "there are no cells"
+        return f"did you mean '{close[0]}'?" if close else "matrix.yaml declares no cells"
     likest = max(ids, key=lambda one: len(commonprefix([pattern, one])))  # noqa: RUF071 - of text, not of paths
     return f"IDs look like {likest}"
 

@@ -1,1 +1,1 @@
-"""What passes between stations: models, each with a published JSON Schema; file names and requirements they share."""
+"""Data exchanged between stages: models with published JSON Schemas, and the file names and requirements they share."""

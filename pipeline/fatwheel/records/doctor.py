@@ -27,7 +27,7 @@ class Readiness(Record):
 
 
 class Diagnosis(Record):
-    """All findings, and the cells of a declaration where one was given. No value of a variable is in it."""
+    """All checks, and the cells of matrix.yaml if there is one. Contains no values of variables."""
 
     fatwheel: str
     python: str

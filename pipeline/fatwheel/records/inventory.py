@@ -28,7 +28,7 @@ class CodeBytes:
 class TargetCode:
     """The code for one target; missing kinds are omitted from the JSON.
 
-    ``other`` is relocatable device code for link-time optimization, which no device loads.
+    ``other`` is relocatable device code for link-time optimization; devices cannot load it.
     """
 
     sass: CodeBytes | None = None

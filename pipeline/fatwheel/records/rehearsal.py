@@ -20,7 +20,7 @@ class Rehearsed(Record):
     index: str = "-"  # listed
     install: str = "-"  # done, failed
     reason: str = ""
-    status: int = 0  # exit status of what failed
+    status: int = 0  # exit code of the failed step
 
 
 class Rehearsal(Record):

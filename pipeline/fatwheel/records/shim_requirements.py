@@ -50,9 +50,9 @@ def _marker(selected: list[Machine], every: list[Machine]) -> str:
     return clauses[0] if len(clauses) == 1 else f"({' or '.join(clauses)})"
 
 
-def _match(selected: list[Machine], wanted: list[Machine]) -> bool:
-    """Whether each wanted machine matches one of the selected ones."""
-    return all(any(arch in ("", a) and python in ("", p) for arch, python in selected) for a, p in wanted)
+def _match(selected: list[Machine], required: list[Machine]) -> bool:
+    """Whether each required machine matches one of the selected ones."""
+    return all(any(arch in ("", a) and python in ("", p) for arch, python in selected) for a, p in required)
 
 
 def _clause(machine: Machine) -> str:

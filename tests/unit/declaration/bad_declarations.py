@@ -47,7 +47,7 @@ runners:
   build: {x86_64: ubuntu-24.04}
   smoke: {sm9x: {x86_64: gpu-h100}}
 secrets: {example/mylib: TOKEN}
-size: {limit: 2 GiB, warn: 95 %}
+size: {limit: 2 GiB, warn: 95%}
 channels:
   release: {repository: example/mylib, tag: "v{version}"}
   nightly: {select: ["cu130-*", mylib-data], tag: "nightly-{date}"}
@@ -204,8 +204,8 @@ BAD: dict[str, tuple[str, str]] = {
     "secret-with-its-value": ("TOKEN}", "ghp_0123456789abcdef}"),
     "size-without-unit": ("limit: 2 GiB", 'limit: "2147483648"'),
     "size-over-github": ("limit: 2 GiB", "limit: 3 GiB"),
-    "share-without-percent": ("warn: 95 %", 'warn: "0.95"'),
-    "elsewhere-unknown": ("warn: 95 %", "over: elsewhere"),
+    "share-without-percent": ("warn: 95%", 'warn: "0.95"'),
+    "elsewhere-unknown": ("warn: 95%", "over: elsewhere"),
     "same-tag-for-every-release": ('tag: "v{version}"', "tag: latest"),
     "same-tag-for-every-nightly": ('tag: "nightly-{date}"', "tag: nightly"),
     "tag-that-git-refuses": ('tag: "v{version}"', 'tag: "release {version}"'),

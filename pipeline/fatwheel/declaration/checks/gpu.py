@@ -46,7 +46,7 @@ def check_cuda(label: str, cuda: Cuda, source: Source) -> Iterator[Diagnostic]:
                 yield target_diagnostic(
                     source, (*path, "targets", arch), target,
                     f"{label} {arch}: CUDA {cuda.toolkit} cannot compile {target}",
-                    f"closest supported target: {near}" if near else f"remove {target}; there is no similar target",
+                    f"closest supported target: {near}" if near else f"remove {target}; it has no similar target",
                 )  # fmt: skip
     if cuda.compress and cuda.compress != "none" and not table.has_compress_mode:
         what = f"nvcc {cuda.toolkit} does not support --compress-mode"
