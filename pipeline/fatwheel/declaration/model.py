@@ -190,8 +190,8 @@ class Package(Model):
     pack: Packing = Field(default_factory=Packing)
     guard: PathInside | None = Field(
         None,
-        description="Path of a module that fatwheel adds to the wheel, e.g. mylib/_fits.py. Its function fits() returns "
-        "whether the wheel has code for the GPUs of the machine.",
+        description="Path of a module that fatwheel adds to the wheel, e.g. mylib/_fits.py. Its function fits() "
+        "returns whether the wheel has code for the GPUs of the machine.",
     )
     provided: list[str] = Field(
         [], description="Globs over shared libraries that other packages provide at run time, e.g. libcudart.so.*."
