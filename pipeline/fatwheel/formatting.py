@@ -33,9 +33,9 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h" if minutes >= 120 and minutes % 60 == 0 else f"{minutes} min"
 
 
-def count_of(number: int, noun: str) -> str:
-    """``1 wheel``, ``2 wheels``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 wheel``, ``2 wheels``; ``plural``: of an irregular noun."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def join_names(names: Sequence[str], most: int = 6) -> str:

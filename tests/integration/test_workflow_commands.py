@@ -14,7 +14,7 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.declaration import load
 from fatwheel.plan import make_plan
-from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.build import BuildRecord, ToolchainRecord
 from fatwheel.records.plan import Cell
 from fatwheel.records.smoke import Check, SmokeRecord
 from tests.fake_github.server import Site
@@ -45,7 +45,7 @@ def put(site: Site, cell: Cell, *, passed: bool = True) -> None:
     sha256 = hashlib.sha256(content).hexdigest()
     built = BuildRecord(
         wheel=cell.wheel, bytes=len(content), sha256=sha256, cell=cell, engine="host", commit=COMMIT,
-        toolchain=Toolchain(kind="pypi", release="13.0", nvcc=None, host_compiler=None),
+        toolchain=ToolchainRecord(kind="pypi", release="13.0", nvcc=None, host_compiler=None),
     )  # fmt: skip
     tried = SmokeRecord(wheel=cell.wheel, sha256=sha256, import_=Check(outcome="passed" if passed else "failed"))
     whole = io.BytesIO()

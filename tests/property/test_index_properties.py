@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from fatwheel.index.file_names import parse_file_name
 from fatwheel.index.make_index import render_index
-from fatwheel.index.names import parse_file_name
 from fatwheel.records.index import Index, IndexedFile
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "install_wheel.py"

@@ -17,7 +17,7 @@ from fatwheel.building.containers import check_platform
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.environment import base_python
 from fatwheel.building.images import Client
-from fatwheel.building.job import BuildOptions, BuildOverrides, Job
+from fatwheel.building.job import BuildJob, BuildOptions, BuildOverrides
 from fatwheel.building.product import publish, shim_package
 from fatwheel.building.variables import compression_flag
 from fatwheel.declaration import Declaration
@@ -51,7 +51,7 @@ def build_cell(
     choice = engine if isinstance(engine, EngineOptions) else EngineOptions(engine)
     declared = declaration.package(cell.package)
     package = shim_package(declared) if cell.shim else declared
-    job = Job(declaration, cell, package, environ or os.environ, notify or _to_stderr)
+    job = BuildJob(declaration, cell, package, environ or os.environ, notify or _to_stderr)
     with terminable(), _staging_folder(out_dir) as staging:
         if fake_size is not None:
             built = job.placeholder(staging, fake_size)

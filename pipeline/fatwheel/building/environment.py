@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fatwheel.building.cache import Notify, cache_root, get_or_create
 from fatwheel.building.engine import HOST, Engine
-from fatwheel.building.pip import NO_RETRIES, DownloadRetries, make_venv, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, make_build_venv, run_pip_with_retries
 from fatwheel.declaration.model import Build
 from fatwheel.errors import BuildError
 from fatwheel.plan.requirements import fill_requirements
@@ -50,10 +50,10 @@ def build_python(
     clean = clean_python(environ)
 
     def make(temporary: Path) -> None:
-        python = make_venv(base, temporary / "env", pip=bool(requires or no_deps), environ=clean, engine=engine)
+        python = make_build_venv(base, temporary / "env", pip=bool(requires or no_deps), environ=clean, engine=engine)
         for options, requirements in (([], requires), (["--no-deps"], no_deps)):
             if requirements:
-                run_pip(
+                run_pip_with_retries(
                     python,
                     ["install", "--quiet", *options, "--", *requirements],
                     what=f"the build environment of {cell.package}: {', '.join(requirements)}",

@@ -15,6 +15,7 @@ from fatwheel.building.cache import Notify
 from fatwheel.errors import BuildError
 from fatwheel.processes import Answer, run
 from fatwheel.records.build import Image
+from fatwheel.registries import registry_of
 from fatwheel.retry import call_with_retries
 
 _ENGINE_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -160,18 +161,12 @@ def wheel_arch(name: str) -> str:
     return next((arch for arch, engine_name in _ENGINE_NAMES.items() if name == engine_name), name)
 
 
-def image_registry(name: str) -> str:
-    """Return the registry of an image name: its first part if that is a host, else Docker Hub."""
-    first, slash, _ = name.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else "docker.io"
-
-
 def login_for(name: str, secrets: Mapping[str, str], environ: Mapping[str, str]) -> RegistryCredentials | None:
     """Return the login for an image if `secrets` names one for its registry and that variable is set.
 
     The user is ``FATWHEEL_REGISTRY_USER``, else GitHub's actor; registries ignore it for most kinds of tokens.
     """
-    registry = image_registry(name)
+    registry = registry_of(name)
     secret = secrets.get(registry)
     token = environ.get(secret, "") if secret else ""
     if not secret or not token:
@@ -183,7 +178,7 @@ def login_for(name: str, secrets: Mapping[str, str], environ: Mapping[str, str])
 def _pull_error(name: str, answer: Answer, login: RegistryCredentials | None) -> BuildError:
     last = "".join(f"\n  | {line}" for line in answer.tail.splitlines()[-4:])
     if _CLOSED.search(answer.tail):
-        registry = image_registry(name)
+        registry = registry_of(name)
         secret = f"the secret {login.secret}" if login else f"name a secret for {registry} under `secrets` and set it"
         help = f"check the image name, and {secret}"
     else:

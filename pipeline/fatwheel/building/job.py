@@ -27,7 +27,7 @@ from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest
 from fatwheel.errors import BuildError, VerificationError
-from fatwheel.records.build import BuildRecord, Parallelism, Toolchain
+from fatwheel.records.build import BuildRecord, Parallelism, ToolchainRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.resources import scripts
@@ -39,7 +39,7 @@ _DRIVER_FLOOR = (
     f"CUDA 12 itself requires only {MINIMUM_DRIVERS[12]}"
 )
 _MARK = "FATWHEEL_BUILD"  # the environment variable that marks all processes of a build
-_NO_TOOLCHAIN = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
+_NO_TOOLCHAIN = ToolchainRecord(kind="none", release=None, nvcc=None, host_compiler=None)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class _CommandResult:
 
 
 @dataclass(frozen=True)
-class Job:
+class BuildJob:
     """The build of one cell on this machine."""
 
     declaration: Declaration
@@ -153,7 +153,7 @@ class Job:
         ) as running:  # fmt: skip
             yield running, container_environ(running.local.environ, self.environ, work.home, cache)
 
-    def draft(self, engine: Engine, used: Toolchain) -> BuildRecord:
+    def draft(self, engine: Engine, used: ToolchainRecord) -> BuildRecord:
         """Return the build record without the fields of the finished wheel."""
         return BuildRecord(
             wheel=self.cell.wheel,
@@ -171,14 +171,14 @@ class Job:
 class _BuildExecution:
     """A job in its build folder and engine."""
 
-    job: Job
+    job: BuildJob
     wanted: BuildOptions
     work: BuildDir
     engine: Engine
     environ: Mapping[str, str]
 
     def build(self, staging: Path) -> Built:
-        """See `Job.build`."""
+        """See `BuildJob.build`."""
         with disk_errors(self.work.folder, ANOTHER_DISK):
             ready, draft, python = self._prepare()
             result = self._run(ready, python)

@@ -45,7 +45,7 @@ class _PipError(Exception):
         self.failure = failure
 
 
-def run_pip(
+def run_pip_with_retries(
     python: Path | str,
     arguments: Sequence[str],
     *,
@@ -85,10 +85,12 @@ def own_pip(scratch: Path, environ: Mapping[str, str]) -> Path:
     """A Python that has pip: this one, else one in a virtual environment made in ``scratch`` (uvx brings no pip)."""
     if importlib.util.find_spec("pip") is not None:
         return Path(sys.executable)
-    return make_venv(sys.executable, scratch / "pip", pip=True, environ=environ)
+    return make_build_venv(sys.executable, scratch / "pip", pip=True, environ=environ)
 
 
-def make_venv(python: Path | str, place: Path, *, pip: bool, environ: Mapping[str, str], engine: Engine = HOST) -> Path:
+def make_build_venv(
+    python: Path | str, place: Path, *, pip: bool, environ: Mapping[str, str], engine: Engine = HOST
+) -> Path:
     """Make a virtual environment and return its interpreter. Raises `BuildError`."""
     failed = pythons.make_venv(python, place, pip=pip, environ=environ, runner=_runner(engine))
     if failed:

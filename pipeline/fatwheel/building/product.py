@@ -35,19 +35,19 @@ from fatwheel.wheels.verify import verify
 _TINY = 1 << 16  # bytes of the wheel that preflight packs
 
 
-class Report(Record):
+class BuildReport(Record):
     """The report that a build command may write to ``{report}``."""
 
     modules: tuple[BuiltModule, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
-def read_report(path: Path, cell: Cell) -> Report:
+def read_report(path: Path, cell: Cell) -> BuildReport:
     """Return the command's report; an empty one if it wrote none. Raises `BuildError` for an invalid one."""
     if not path.is_file():
-        return Report()
+        return BuildReport()
     try:
-        return TypeAdapter(Report).validate_json(path.read_bytes())
+        return TypeAdapter(BuildReport).validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"

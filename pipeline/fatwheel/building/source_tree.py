@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fatwheel.building.build_dir import BuildDir
 from fatwheel.building.cache import Notify, cache_root, get_or_create
-from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package, SourceSpec
 from fatwheel.errors import BuildError
@@ -62,7 +62,7 @@ def _download(requirement: str, *, environ: Mapping[str, str], notify: Notify, r
     clean = clean_python(environ)
 
     def make(temporary: Path) -> None:
-        run_pip(
+        run_pip_with_retries(
             own_pip(temporary, clean),
             ["download", "--quiet", "--no-deps", "--dest", str(temporary / "files"), "--", requirement],
             what=f"the sources of {requirement}",

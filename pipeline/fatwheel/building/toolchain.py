@@ -12,10 +12,10 @@ from typing import Literal
 from fatwheel.building.cache import Notify, cache_root, get_or_create
 from fatwheel.building.compiler import HostCompiler, Nvcc, host_compiler, query_nvcc, system_nvcc
 from fatwheel.building.engine import HOST, Engine
-from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip
+from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.pythons import clean_python
-from fatwheel.records.build import Toolchain as ToolchainRecord
+from fatwheel.records.build import ToolchainRecord
 from fatwheel.records.plan import Cell
 from fatwheel.targets import nearest, toolkit
 
@@ -267,7 +267,7 @@ class _Provider:
         scratch.mkdir()
         clean = clean_python(self.environ)
         foreign = [f"--platform={tag}_{arch}" for tag in _PLATFORM_TAGS] if arch != platform.machine() else []
-        run_pip(
+        run_pip_with_retries(
             own_pip(scratch, clean),
             ["install", "--quiet", "--no-compile", "--only-binary=:all:", "--target", str(target), *foreign,
              *([] if deps else ["--no-deps"]), requirement],

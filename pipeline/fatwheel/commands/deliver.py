@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, channel_choice, json_option, named_command, optional_matrix_option
-from fatwheel.console.output import count_of, echo_json, echo_progress, echo_warning
+from fatwheel.console.output import echo_json, echo_progress, echo_warning
 from fatwheel.errors import UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.deliver import IndexBranch, deliver
 from fatwheel.pipelines.retention import declared_retention
 from fatwheel.pipelines.stores import choose_store_spec

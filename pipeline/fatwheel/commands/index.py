@@ -10,8 +10,9 @@ import click
 
 from fatwheel.building.cache import cache_root
 from fatwheel.console.options import PATH, json_option, named_command, optional_matrix_option
-from fatwheel.console.output import count_of, echo_json, echo_progress, echo_warning
+from fatwheel.console.output import echo_json, echo_progress, echo_warning
 from fatwheel.errors import UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.index import make_index
 from fatwheel.pipelines.stores import choose_store_spec, open_stores
 

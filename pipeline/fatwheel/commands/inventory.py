@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import json_option, named_command
-from fatwheel.console.output import count_of, echo_json, echo_progress, echo_table, raise_all
+from fatwheel.console.output import echo_json, echo_progress, echo_table, raise_all
 from fatwheel.errors import PipelineError
+from fatwheel.formatting import count_of
 from fatwheel.records.inventory import CodeBytes, Inventory, Module
 from fatwheel.sizes import size
 from fatwheel.wheels.reading.inventory import read_inventory, read_source_inventory

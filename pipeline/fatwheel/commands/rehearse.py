@@ -16,9 +16,10 @@ from fatwheel.console.options import (
     only_option,
     toolchain_option,
 )
-from fatwheel.console.output import count_of, echo_json, echo_progress, echo_table, echo_wrapped
+from fatwheel.console.output import echo_json, echo_progress, echo_table, echo_wrapped
 from fatwheel.declaration import load
 from fatwheel.errors import BuildError, PipelineError, ReleaseIncomplete, UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.rehearsal import Options, rehearse
 from fatwheel.plan import make_plan
 from fatwheel.records.rehearsal import Rehearsal

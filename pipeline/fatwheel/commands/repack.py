@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, json_option, named_command
-from fatwheel.console.output import count_of, echo_json, echo_progress, raise_all
+from fatwheel.console.output import echo_json, echo_progress, raise_all
 from fatwheel.declaration.values import parse_size
 from fatwheel.errors import PipelineError, UsageError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.repack import build_record, update_records
 from fatwheel.processes import terminable
 from fatwheel.records.repack import RepackRecord

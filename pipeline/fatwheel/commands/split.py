@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, json_option, matrix_option, named_command, only_option
-from fatwheel.console.output import count_of, echo_json, echo_progress, echo_table, raise_all
+from fatwheel.console.output import echo_json, echo_progress, echo_table, raise_all
 from fatwheel.declaration import load
 from fatwheel.errors import PipelineError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.split import split_wheel
 from fatwheel.records.split import SplitPart, SplitRecord
 from fatwheel.sizes import size

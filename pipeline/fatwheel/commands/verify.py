@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from fatwheel.console.options import PATH, complete_cells, json_option, named_command, optional_matrix_option
-from fatwheel.console.output import count_of, echo_detail, echo_json, raise_all
+from fatwheel.console.output import echo_detail, echo_json, raise_all
 from fatwheel.declaration import load
 from fatwheel.errors import PipelineError, UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.pipelines.verify import CellFinder, verify_wheel
 from fatwheel.records.verification import Verification
 

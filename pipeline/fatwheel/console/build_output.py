@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.output import count_of, echo_table
+from fatwheel.console.output import echo_table
 from fatwheel.errors import PipelineError
+from fatwheel.formatting import count_of
 from fatwheel.markdown import table
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.plan import Cell

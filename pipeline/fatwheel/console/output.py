@@ -117,8 +117,3 @@ def echo_wrapped(text: str, indent: str = "", label: str = "", *, err: bool = Fa
     begin = len(indent) + len(label)
     styled = indent + click.style(label, fg="yellow") + filled[begin:] if label else filled
     click.echo(styled, err=err, color=allow_color())
-
-
-def count_of(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun: ``1 wheel``, ``3 wheels``."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from fatwheel.console.output import count_of, echo_table, echo_wrapped
+from fatwheel.console.output import echo_table, echo_wrapped
+from fatwheel.formatting import count_of
 from fatwheel.records.plan import Cell, CellChange, Plan, PlanDiff
 from fatwheel.targets import Capability, Target, dotted
 

@@ -16,7 +16,7 @@ from fatwheel.declaration.source import Mark, Path, Source
 from fatwheel.errors import Diagnostic
 
 
-def suggest(text: str, allowed: list[str]) -> str | None:
+def suggest_value(text: str, allowed: list[str]) -> str | None:
     """The help for a misspelled value: the closest allowed one, or all of them."""
     near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.7)
     if near:
@@ -117,7 +117,7 @@ def _translate_builtin(source: Source, error: ErrorDetails, path: Path, *, is_ke
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     name = str(path[-1]) if path else "the file"
     if kind == "extra_forbidden":
-        return source.diagnostic(path, f"unknown key '{name}'", suggest(name, allowed_keys(path[:-1])), key=True)
+        return source.diagnostic(path, f"unknown key '{name}'", suggest_value(name, allowed_keys(path[:-1])), key=True)
     if kind == "missing":
         inside = f" in {_format_path(path[:-1])}" if path[:-1] else ""
         return source.diagnostic(path[:-1], f"missing key '{name}'{inside}", f"add {name}:")
@@ -125,7 +125,7 @@ def _translate_builtin(source: Source, error: ErrorDetails, path: Path, *, is_ke
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
         if isinstance(given, bool | int | float) or given is None:
             return _text_expected(source, path, given)
-        return source.diagnostic(path, f"invalid value '{given}'", suggest(str(given), options), key=is_key)
+        return source.diagnostic(path, f"invalid value '{given}'", suggest_value(str(given), options), key=is_key)
     if kind == "string_type":
         return _text_expected(source, path, given)
     expected = {

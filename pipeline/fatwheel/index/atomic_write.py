@@ -24,7 +24,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
+def lock_output(output: Path) -> Iterator[None]:
     """Lock the index folder against other writers on this machine, and wait for the lock. Raises `UsageError`."""
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from fatwheel.digests import Digest
 from fatwheel.errors import VerificationError
-from fatwheel.index.names import FileName
+from fatwheel.index.file_names import FileName
 from fatwheel.index.read_cache import IndexCache, WheelMetadata
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.embedded import EmbeddedMetadata

@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from fatwheel.formatting import count_of, join_names
 from fatwheel.index.descriptions import describe_gpus, describe_test
-from fatwheel.index.names import public_version
+from fatwheel.index.file_names import public_version
 from fatwheel.index.picker import render_picker_data
 from fatwheel.records.index import Index, IndexedFile
 from fatwheel.resources import resource

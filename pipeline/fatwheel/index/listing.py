@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from fatwheel.digests import Digest
 from fatwheel.errors import VerificationError
 from fatwheel.index.entries import Link, ReleaseAssets
+from fatwheel.index.file_names import parse_file_name, sort_entries
 from fatwheel.index.missing import find_missing, list_planned
-from fatwheel.index.names import parse_file_name, sort_entries
 from fatwheel.index.read_cache import IndexCache, ReleaseContents
 from fatwheel.records.files import MANIFEST
 from fatwheel.records.index import Index, IndexedFile, IndexState, Missing, NotPublished

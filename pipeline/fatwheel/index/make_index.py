@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from fatwheel.errors import UsageError
-from fatwheel.index.atomic_write import INDEX, PAGE, check_output, locked, replace_tree
+from fatwheel.index.atomic_write import INDEX, PAGE, check_output, lock_output, replace_tree
 from fatwheel.index.document import render_json
 from fatwheel.index.entries import Link
+from fatwheel.index.file_names import sort_entries
 from fatwheel.index.landing_page import render_landing_page
 from fatwheel.index.listing import PreviousIndex, read_store
-from fatwheel.index.names import sort_entries
 from fatwheel.index.read_cache import IndexCache, find_cache_folder
 from fatwheel.index.schema import SCHEMA, read_schema
 from fatwheel.index.simple_api import render_pages
@@ -46,7 +46,7 @@ def make_index(
     is not changed then.
     """
     output = output.resolve()
-    with locked(output):
+    with lock_output(output):
         if not among_files and not _is_store(store, output):
             check_output(output)
         known = IndexCache(output, find_cache_folder(cache, f"{store.spec} {output}"), str(base_url))

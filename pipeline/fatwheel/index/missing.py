@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from fatwheel.index.names import public_version
+from fatwheel.index.file_names import public_version
 from fatwheel.records.index import IndexedFile, Missing
 from fatwheel.records.plan import Plan
 from fatwheel.targets import TEGRA

@@ -10,8 +10,8 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from fatwheel.index.descriptions import describe_test
+from fatwheel.index.file_names import public_version
 from fatwheel.index.gpus import PRODUCTS
-from fatwheel.index.names import public_version
 from fatwheel.records.index import IndexedFile
 
 _NEEDS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;(.*))?")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from fatwheel.index.atomic_write import MARK, PAGE
-from fatwheel.index.names import list_pages
+from fatwheel.index.file_names import list_pages
 from fatwheel.records.index import IndexedFile
 
 _UP = "\0"  # placeholder for the relative path to the root of the index; URLs and names never contain it

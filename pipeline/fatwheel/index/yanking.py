@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from fatwheel.errors import UsageError
-from fatwheel.index.atomic_write import locked
+from fatwheel.index.atomic_write import lock_output
 from fatwheel.index.document import read_index
 from fatwheel.index.make_index import read_state, render_index, write_index
 from fatwheel.records.index import Index, IndexedFile, YankReport
@@ -35,7 +35,7 @@ def unyank(output: Path, what: Sequence[str]) -> YankReport:
 
 def _update(output: Path, what: Sequence[str], reason: str | None) -> YankReport:
     output = output.resolve()
-    with locked(output):
+    with lock_output(output):
         index, state = read_index(output), read_state(output)
         if index is None:
             raise UsageError(

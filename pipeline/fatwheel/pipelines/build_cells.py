@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from fatwheel.building.cache import Notify
 from fatwheel.declaration import Declaration
 from fatwheel.errors import BuildError, BuildTimeout, PipelineError, UsageError, VerificationError
 from fatwheel.plan import find_cell, iter_cells, unknown_cell_error
@@ -27,7 +28,6 @@ _KINDS: dict[int, type[PipelineError]] = {
     kind.exit_code: kind for kind in (UsageError, BuildError, VerificationError, BuildTimeout)
 }
 
-Notify = Callable[[str], None]
 BuildOne = Callable[[Cell], BuildRecord]
 BuildGroup = Callable[[Sequence[Cell], Sequence[Cell]], Iterable[tuple[Cell, BuildRecord | PipelineError]]]
 
@@ -148,7 +148,7 @@ def _collect(cells: Sequence[Cell], answers: Mapping[str, BuildRecord | Pipeline
     return found
 
 
-def select_cells(declaration: Declaration, texts: Sequence[str], channel: str | None, date: str | None) -> list[Cell]:
+def find_cells(declaration: Declaration, texts: Sequence[str], channel: str | None, date: str | None) -> list[Cell]:
     """Return the cells of these IDs and globs, each once, of one channel or of all. Raises `UsageError` for none."""
     day = parse_date(date)
     found: dict[str, Cell] = {}

@@ -17,7 +17,7 @@ from fatwheel.wheels.formats.wheel_name import WheelName
 from fatwheel.wheels.io.compression import DEFAULT_LEVEL
 from fatwheel.wheels.making.split import split
 
-Build = Callable[[Cell, Path], BuildRecord]
+BuildCell = Callable[[Cell, Path], BuildRecord]
 """Builds the wheel of a cell in a folder."""
 
 
@@ -61,7 +61,7 @@ def make_fat_cell(package: Package, cells: Sequence[Cell]) -> Cell:
 
 
 def build_and_split(
-    declaration: Declaration, cells: Sequence[Cell], chosen: Sequence[Cell], output: Path, build: Build
+    declaration: Declaration, cells: Sequence[Cell], chosen: Sequence[Cell], output: Path, build: BuildCell
 ) -> Iterator[tuple[Cell, BuildRecord | PipelineError]]:
     """Build ``cells`` together, and write the wheels of ``chosen`` to ``output``, each verified.
 

@@ -7,12 +7,12 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fatwheel.building.build_cell import build_cell, can_build
-from fatwheel.building.cache import output_folder
+from fatwheel.building.cache import Notify, output_folder
 from fatwheel.declaration import Declaration
 from fatwheel.errors import PipelineError, UsageError, VerificationError
 from fatwheel.index import make_index
@@ -33,8 +33,6 @@ _MARKER = ".fatwheel-rehearsal"
 _PARTS = ("wheels", "store", "index", "users")
 _PLACEHOLDER_BYTES = 1 << 20
 _SECONDS = 3600.0  # for one installation: the dependencies of a CUDA package may be several GiB
-
-Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)

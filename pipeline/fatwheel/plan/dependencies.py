@@ -20,7 +20,7 @@ class UnmetRequirement:
     what: str
 
 
-def resolve(
+def resolve_requirements(
     made: list[PlannedCell], among: list[PlannedCell] | None = None
 ) -> tuple[list[PlannedCell], list[UnmetRequirement]]:
     """Add requirements to cells, resolved among other cells (themselves if None). Returns also the unmet ones.

@@ -8,7 +8,7 @@ from os.path import commonprefix
 
 from fatwheel.declaration.model import Channel
 from fatwheel.errors import UsageError
-from fatwheel.plan.dependencies import UnmetRequirement, resolve
+from fatwheel.plan.dependencies import UnmetRequirement, resolve_requirements
 from fatwheel.plan.expand import Expansion, PlannedCell
 from fatwheel.vocabulary import ChannelName
 
@@ -26,7 +26,7 @@ def select_cells(
     Wheels of pull requests are not published, so their requirements are resolved among all cells.
     """
     chosen = [m for m in expansion.planned if name in m.package.channels and matches(m.cell.id, channel.select)]
-    return resolve(chosen, expansion.planned if name == "pull-request" else None)
+    return resolve_requirements(chosen, expansion.planned if name == "pull-request" else None)
 
 
 def suggest_pattern(pattern: str, ids: list[str]) -> str:

@@ -8,7 +8,7 @@ from fatwheel.records.plan import Cell
 from fatwheel.targets import Target
 
 
-class Toolchain(Record):
+class ToolchainRecord(Record):
     """The CUDA compiler that was used."""
 
     kind: str  # system, pypi, or none for a placeholder
@@ -66,7 +66,7 @@ class BuildRecord(Record):
     sha256: Digest
     cell: Cell
     engine: str  # host, docker, podman
-    toolchain: Toolchain
+    toolchain: ToolchainRecord
     commit: str | None
     slice: list[str] | None = None
     modules: list[BuiltModule] = []

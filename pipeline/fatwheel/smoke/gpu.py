@@ -79,7 +79,7 @@ def _test_device(
     if not subject.command:
         detail = f"fat binaries loaded: {loaded}; no kernel was run: the package declares no smoke command"
         return GpuResult(Check(outcome="skipped", detail=detail), device, loaded=loaded, without=without)
-    values = command_fields(str(bare.python), subject)
+    values = smoke_fields(str(bare.python), subject)
     try:
         command = [fill(part, values) for part in subject.command]
         requires = [fill(part, values) for part in subject.requires]
@@ -165,7 +165,7 @@ def _load_kernels(bare: CleanEnvironment, code: Mapping[str, Sequence[int]], var
     return sum(seen["loaded"] for seen in report["libraries"].values())
 
 
-def command_fields(python: str, subject: Subject) -> dict[str, str]:
+def smoke_fields(python: str, subject: Subject) -> dict[str, str]:
     """Return the value of every field of a smoke command; without a cell, only those in the wheel's name."""
     version = subject.name.version
     values = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from fatwheel.declaration.model import Channel
 from fatwheel.workflows.context import FOLDER, WorkflowContext
-from fatwheel.workflows.jobs import Job, build_job, estimate_job, plan_job, rehearse_job, smoke_job, verdict_job
+from fatwheel.workflows.jobs import JobData, build_job, estimate_job, plan_job, rehearse_job, smoke_job, verdict_job
 from fatwheel.workflows.publishing import dispatch_job, index_job, prune_job, publish_job, pypi_job
 from fatwheel.workflows.text import BlankLine, Comment, dump
 
@@ -57,7 +57,7 @@ def _release(context: WorkflowContext, channel: Channel) -> str:
         "TAG": "${{ inputs.tag || (github.ref_type == 'tag' && github.ref_name) || '' }}",
         "CELLS": "${{ inputs.cells }}",
     }
-    jobs: dict[str, Job] = {
+    jobs: dict[str, JobData] = {
         "rehearse": rehearse_job(context),
         "plan": plan_job(
             context, "release", ("--tag", '"$TAG"', "--only", '"$CELLS"'), env,
@@ -82,7 +82,7 @@ def _nightly(context: WorkflowContext, channel: Channel) -> str:
     }
     on = {"schedule": [{"cron": context.options.schedule}], "workflow_dispatch": {"inputs": inputs}}
     env = {"DATE": "${{ inputs.date }}", "CELLS": "${{ inputs.cells }}"}
-    jobs: dict[str, Job] = {
+    jobs: dict[str, JobData] = {
         "plan": plan_job(context, "nightly", ("--date", '"$DATE"', "--only", '"$CELLS"'), env),
         "build": build_job(context, "nightly", attest=context.options.attest, more=_UNLESS_EARLIER_RUN),
         "smoke": smoke_job(context, _UNLESS_EARLIER_RUN),
@@ -95,7 +95,7 @@ def _nightly(context: WorkflowContext, channel: Channel) -> str:
 def _pull_request(context: WorkflowContext) -> str:
     paths = context.options.paths
     on = {"pull_request": {"paths": [*_pipeline_paths(context)]} if paths else None, "workflow_dispatch": None}
-    jobs: dict[str, Job] = {
+    jobs: dict[str, JobData] = {
         "plan": plan_job(context, "pull-request", (), {}, check=True),
         "estimate": estimate_job(context),
         "build": build_job(context, "pull-request", attest=False),
@@ -104,7 +104,7 @@ def _pull_request(context: WorkflowContext) -> str:
     return _write(context, "Pull request", "pull-request", on, jobs, cancel=True)
 
 
-def _add_final_jobs(context: WorkflowContext, channel: Channel, name: str, jobs: dict[str, Job]) -> None:
+def _add_final_jobs(context: WorkflowContext, channel: Channel, name: str, jobs: dict[str, JobData]) -> None:
     """Add the jobs after publishing that matrix.yaml requires."""
     if context.options.index:
         jobs["index"] = index_job(context, name)
@@ -132,7 +132,7 @@ _ABOUT = {
 
 
 def _write(
-    context: WorkflowContext, name: str, key: str, on: Mapping[str, Any], jobs: Mapping[str, Job], *, cancel: bool
+    context: WorkflowContext, name: str, key: str, on: Mapping[str, Any], jobs: Mapping[str, JobData], *, cancel: bool
 ) -> str:
     """Write one workflow. ``cancel``: whether a new run cancels an earlier one on the same ref."""
     document: dict[Any, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from fatwheel.records.files import BUILD, SMOKE
 from fatwheel.workflows.context import WorkflowContext
-from fatwheel.workflows.images import registry_secrets
+from fatwheel.workflows.registry_secrets import registry_secrets
 from fatwheel.workflows.steps import (
     PLAN_ARTIFACT,
     Steps,
@@ -21,7 +21,7 @@ from fatwheel.workflows.steps import (
     upload_step,
 )
 
-Job = dict[Any, Any]
+JobData = dict[Any, Any]
 
 TEMP = "${{ runner.temp }}"
 _FILES = "".join(f"{TEMP}/dist/*{ending}\n" for ending in (".whl", ".tar.gz", BUILD, SMOKE))
@@ -41,7 +41,7 @@ def matrix_arguments(context: WorkflowContext) -> tuple[str, str]:
 def plan_job(
     context: WorkflowContext, channel: str, arguments: tuple[str, ...], env: dict[str, str], *, ref: str | None = None,
     condition: str | None = None, check: bool = False,
-) -> Job:  # fmt: skip
+) -> JobData:  # fmt: skip
     """Compute the matrices of the following jobs from the checked-out matrix.yaml."""
     steps = setup_steps(context, ref)
     if check:
@@ -68,7 +68,7 @@ def _check_step(context: WorkflowContext) -> dict[Any, Any]:
     return command_step(context, "Check matrix.yaml and generated files", "check")
 
 
-def estimate_job(context: WorkflowContext) -> Job:
+def estimate_job(context: WorkflowContext) -> JobData:
     """Estimate how a pull request changes wheel sizes, in the step summary; no other job depends on it."""
     channels = context.declaration.document.channels
     name, channel = ("nightly", channels.nightly) if channels.nightly else ("release", channels.release)
@@ -89,7 +89,7 @@ def estimate_job(context: WorkflowContext) -> Job:
     }  # fmt: skip
 
 
-def build_job(context: WorkflowContext, channel: str, *, attest: bool, more: str = "") -> Job:
+def build_job(context: WorkflowContext, channel: str, *, attest: bool, more: str = "") -> JobData:
     """Build one wheel per job; a wheel that fails its import test is uploaded too, with its smoke record."""
     granted = {"contents": READ}
     if attest:
@@ -135,7 +135,7 @@ def build_job(context: WorkflowContext, channel: str, *, attest: bool, more: str
     }
 
 
-def smoke_job(context: WorkflowContext, more: str = "") -> Job:
+def smoke_job(context: WorkflowContext, more: str = "") -> JobData:
     """Test one wheel per job on a GPU of its family; cells without a GPU runner are reported as untested."""
     record = f"{TEMP}/dist/${{{{ matrix.wheel }}}}{SMOKE}"
     return {
@@ -177,7 +177,7 @@ def _login_steps(context: WorkflowContext, channel: str) -> Steps:
     return steps
 
 
-def rehearse_job(context: WorkflowContext) -> Job:
+def rehearse_job(context: WorkflowContext) -> JobData:
     """Run the whole pipeline with placeholder wheels, for pull requests that change it; nothing is uploaded."""
     return {
         "name": "Dry run",
@@ -194,7 +194,7 @@ def rehearse_job(context: WorkflowContext) -> Job:
     }  # fmt: skip
 
 
-def verdict_job(context: WorkflowContext) -> Job:
+def verdict_job(context: WorkflowContext) -> JobData:
     """A single check to require for merging, whatever the cells are called."""
     passed = "contains(fromJSON('[\"success\", \"skipped\"]'), needs.build.result) && needs.plan.result == 'success'"
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from fatwheel.declaration.model import Channel
 from fatwheel.workflows.context import WorkflowContext
-from fatwheel.workflows.jobs import COMMIT, PLANNED, READ, TEMP, Job, matrix_arguments
+from fatwheel.workflows.jobs import COMMIT, PLANNED, READ, TEMP, JobData, matrix_arguments
 from fatwheel.workflows.steps import (
     RELEASE_ARTIFACT,
     Steps,
@@ -35,7 +35,7 @@ def _one_at_a_time(group: str) -> dict[str, Any]:
     return {"group": group, "cancel-in-progress": False}
 
 
-def publish_job(context: WorkflowContext, channel: Channel, run: str) -> Job:
+def publish_job(context: WorkflowContext, channel: Channel, run: str) -> JobData:
     """The only job that writes to a release. It fails if a planned asset was not uploaded, and names it."""
     has_token = context.token(channel.repository) is not None
     contents = READ if has_token else ("write", "to create the release and its tag")
@@ -68,7 +68,7 @@ def publish_job(context: WorkflowContext, channel: Channel, run: str) -> Job:
     }
 
 
-def pypi_job(context: WorkflowContext, channel: Channel, run: str) -> Job:
+def pypi_job(context: WorkflowContext, channel: Channel, run: str) -> JobData:
     """Upload to PyPI by trusted publishing, which does not work from a reusable workflow."""
     ready = f"{PLANNED} && needs.publish.result == 'success'" if channel.completeness == "complete" else PUBLISHED
     pick = command_step(
@@ -98,7 +98,7 @@ def pypi_job(context: WorkflowContext, channel: Channel, run: str) -> Job:
     }
 
 
-def index_job(context: WorkflowContext, channel_name: str) -> Job:
+def index_job(context: WorkflowContext, channel_name: str) -> JobData:
     """The only job that writes the index, from all releases of all channels; running it again is harmless."""
     host = context.options.index
     assert host is not None  # noqa: S101  (the caller checks)
@@ -147,7 +147,7 @@ def index_job(context: WorkflowContext, channel_name: str) -> Job:
     }
 
 
-def prune_job(context: WorkflowContext, channel: Channel, channel_name: str) -> Job:
+def prune_job(context: WorkflowContext, channel: Channel, channel_name: str) -> JobData:
     """Delete expired releases, after their entries were removed from the index."""
     has_token = context.token(channel.repository) is not None
     contents = READ if has_token else ("write", "to delete expired releases")
@@ -170,7 +170,7 @@ def prune_job(context: WorkflowContext, channel: Channel, channel_name: str) -> 
     }  # fmt: skip
 
 
-def dispatch_job(context: WorkflowContext) -> Job:
+def dispatch_job(context: WorkflowContext) -> JobData:
     """Start other workflows explicitly, since a release created with the workflow's own token starts none."""
     return {
         "name": "Start other workflows",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fatwheel.declaration import Declaration
 from fatwheel.errors import ReleaseRefused
+from fatwheel.registries import DOCKER_HUB, registry_of
 from fatwheel.stores.github.hosts import is_loopback
-from fatwheel.workflows.images import DOCKER_HUB, registry_of
 
 if TYPE_CHECKING:
     import httpx

@@ -8,8 +8,9 @@ import pytest
 
 from fatwheel.building.containers import container_environ, runs_here
 from fatwheel.building.engine import HOST, EngineOptions
-from fatwheel.building.images import Client, image_registry, login_for
+from fatwheel.building.images import Client, login_for
 from fatwheel.errors import BuildError, UsageError
+from fatwheel.registries import registry_of
 from tests.unit.building.samples import program
 
 
@@ -117,7 +118,7 @@ exit 1
     ],
 )  # fmt: skip
 def test_the_registry_of_an_image(name, registry):
-    assert image_registry(name) == registry
+    assert registry_of(name) == registry
 
 
 def test_no_login_without_the_secret():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fatwheel.building.pip import DownloadRetries, make_venv, own_pip, run_pip
+from fatwheel.building.pip import DownloadRetries, make_build_venv, own_pip, run_pip_with_retries
 from fatwheel.errors import BuildError
 from fatwheel.pythons import clean_python
 from tests.unit.building.samples import environment, program
@@ -16,7 +16,7 @@ ALONE = {"PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": "1", "PIP_FIND_LINKS": "
 
 
 def install(tmp_path, *arguments, python=sys.executable, **environ):
-    run_pip(
+    run_pip_with_retries(
         python,
         ["install", "--target", str(tmp_path / "there"), *arguments],
         what="the thing",
@@ -68,7 +68,7 @@ def test_a_python_without_pip_gets_one(tmp_path, monkeypatch):
 def test_a_python_that_makes_no_environments(tmp_path):
     broken = program(tmp_path / "python", "echo 'ensurepip is not available'; exit 1")
     with pytest.raises(BuildError, match=r"cannot create a virtual environment.*\n  venv: ensurepip is not") as caught:
-        make_venv(broken, tmp_path / "env", pip=True, environ=environment(tmp_path))
+        make_build_venv(broken, tmp_path / "env", pip=True, environ=environment(tmp_path))
     assert "python3-venv" in str(caught.value.help)
 
 
@@ -89,7 +89,7 @@ def counted(tmp_path, text, after):
 
 def retried(tmp_path, python, retries):
     waits = []
-    run_pip(
+    run_pip_with_retries(
         python, ["install", "x"], what="x", environ=environment(tmp_path), cwd=tmp_path, notify=lambda _: None,
         retries=replace(retries, pause=waits.append),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
 from fatwheel.index import atomic_write, make_index
-from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.build import BuildRecord, ToolchainRecord
 from fatwheel.records.manifest import Absence, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.records.smoke import Check, Device, SmokeRecord
@@ -113,7 +113,7 @@ def _records(place: Path, sha256: str) -> ManifestAsset:
         family="sm9x", targets=["9.0a"], covers=["9.0"], local_version="cu130.sm9x", wheel=place.name, artifact="a",
         image=None, runner=None, smoke=None,
     )  # fmt: skip
-    tools = Toolchain(kind="none", release=None, nvcc=None, host_compiler=None)
+    tools = ToolchainRecord(kind="none", release=None, nvcc=None, host_compiler=None)
     size = place.stat().st_size
     return ManifestAsset(
         name=place.name,

@@ -3,7 +3,7 @@
 import pytest
 
 from fatwheel.errors import VerificationError
-from fatwheel.index.names import parse_file_name
+from fatwheel.index.file_names import parse_file_name
 
 
 def name(version, tags="cp39-abi3-manylinux_2_28_x86_64"):

@@ -6,7 +6,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.build import BuildRecord, ToolchainRecord
 from fatwheel.records.plan import Cell, Plan, PlannedPackage
 from fatwheel.records.smoke import Check, SmokeRecord
 
@@ -50,7 +50,7 @@ def make_plan(completeness: str = "partial", size_limit: int = 2147483648) -> Pl
 def record_build(wheel: Path, family: str, **changes: object) -> BuildRecord:
     record = BuildRecord(
         wheel=wheel.name, bytes=wheel.stat().st_size, sha256=digest(wheel), cell=make_cell(family), engine="host",
-        toolchain=Toolchain(kind="pypi", release="13.0", nvcc="13.0.88", host_compiler="g++ 12"), commit=None,
+        toolchain=ToolchainRecord(kind="pypi", release="13.0", nvcc="13.0.88", host_compiler="g++ 12"), commit=None,
     ).model_copy(update=changes)  # fmt: skip
     record.write(wheel.with_name(wheel.name + ".build.json"))
     return record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.build import BuildRecord, ToolchainRecord
 from fatwheel.records.inventory import CodeBytes, Inventory, Module, TargetCode
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
@@ -45,7 +45,7 @@ def cell(cuda: str, arch: str, targets: str, version: str = "0.6.13", family: st
 
 def build_record(made: Cell, size: int) -> BuildRecord:
     """The build record of a cell's wheel."""
-    toolchain = Toolchain(kind="system", release=made.toolkit, nvcc=None, host_compiler=None)
+    toolchain = ToolchainRecord(kind="system", release=made.toolkit, nvcc=None, host_compiler=None)
     return BuildRecord(
         wheel=made.wheel, bytes=size, sha256="0" * 64, cell=made, engine="host", toolchain=toolchain, commit=None
     )

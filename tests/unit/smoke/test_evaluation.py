@@ -8,7 +8,7 @@ import pytest
 from fatwheel.declaration.templates import SMOKE_FIELDS
 from fatwheel.processes import Answer, run
 from fatwheel.records.smoke import Check, Device, SmokeRecord
-from fatwheel.smoke.gpu import _detect_devices, command_fields
+from fatwheel.smoke.gpu import _detect_devices, smoke_fields
 from fatwheel.smoke.imports import evaluate_imports
 from fatwheel.smoke.interpreter import find_python
 from fatwheel.smoke.smoke_wheel import merge
@@ -229,8 +229,8 @@ def test_a_device_is_picked_by_uuid_else_by_its_place_among_the_visible(tmp_path
 
 
 def test_what_check_allows_in_a_smoke_command_is_what_smoke_gives():
-    assert command_fields("python", subject(cell=cell())).keys() == SMOKE_FIELDS
-    assert command_fields("python", subject()).keys() < SMOKE_FIELDS
+    assert smoke_fields("python", subject(cell=cell())).keys() == SMOKE_FIELDS
+    assert smoke_fields("python", subject()).keys() < SMOKE_FIELDS
 
 
 @pytest.mark.parametrize(

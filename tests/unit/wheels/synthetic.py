@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fatwheel.records.build import BuildRecord, Toolchain
+from fatwheel.records.build import BuildRecord, ToolchainRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.wheels.making.pack import pack
@@ -167,7 +167,7 @@ def built(wheel: Path, **changes) -> BuildRecord:
     told = {
         "wheel": wheel.name, "bytes": wheel.stat().st_size, "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "cell": cell(), "engine": "host",
-        "toolchain": Toolchain(kind="none", release=None, nvcc=None, host_compiler=None),
+        "toolchain": ToolchainRecord(kind="none", release=None, nvcc=None, host_compiler=None),
         "commit": None,
     }  # fmt: skip
     return BuildRecord(**{**told, **changes})

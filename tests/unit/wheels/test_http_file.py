@@ -8,7 +8,7 @@ from fatwheel.__main__ import run
 from fatwheel.errors import UsageError
 from fatwheel.wheels.io.block_cache import BLOCK, DIRECT
 from fatwheel.wheels.io.byte_sources import Malformed
-from fatwheel.wheels.io.http_file import TAIL, RemoteFile, parse_file_name
+from fatwheel.wheels.io.http_file import TAIL, RemoteFile, parse_url_file_name
 from fatwheel.wheels.io.http_ranges import ATTEMPTS, RemoteFailure
 from fatwheel.wheels.reading.inventory import read_inventory, read_source_inventory
 from tests.unit.wheels.range_server import serving
@@ -219,10 +219,10 @@ def test_the_number_of_redirects_is_limited(opened):
 
 
 def test_the_name_is_the_last_part_of_the_path():
-    assert parse_file_name("https://h/a/x-1.0%2Bcu130-py3-none-any.whl?sig=/b#c") == "x-1.0+cu130-py3-none-any.whl"
+    assert parse_url_file_name("https://h/a/x-1.0%2Bcu130-py3-none-any.whl?sig=/b#c") == "x-1.0+cu130-py3-none-any.whl"
     for url in ("https://h/", "https://h", "https://h/x%0Ay"):
         with pytest.raises(UsageError):
-            parse_file_name(url)
+            parse_url_file_name(url)
 
 
 # -- what passes

@@ -10,7 +10,7 @@ import pytest
 
 from fatwheel.__main__ import run
 from fatwheel.declaration import load
-from fatwheel.workflows.images import registry_of
+from fatwheel.registries import registry_of
 from fatwheel.workflows.registry import find_images
 from tests.unit.workflows.repositories import copied
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fatwheel.declaration.model import Document, Package
 from fatwheel.declaration.source import Path, Source
-from fatwheel.declaration.structure import suggest
+from fatwheel.declaration.structure import suggest_value
 from fatwheel.declaration.templates import COMMAND_FIELDS, NAME_FIELDS, SMOKE_FIELDS, fields
 from fatwheel.errors import Diagnostic
 
@@ -21,7 +21,7 @@ def check_fields(source: Source, path: Path, template: str, allowed: set[str] | 
                 path, f"unmatched '{name}' in '{template}'", f"write {name * 2} for a literal brace"
             )
         elif name not in allowed:
-            yield source.diagnostic(path, f"unknown field {{{name}}}", suggest(name, sorted(allowed)) or _NONE)
+            yield source.diagnostic(path, f"unknown field {{{name}}}", suggest_value(name, sorted(allowed)) or _NONE)
 
 
 def check_templates(document: Document, package: Package, path: Path, source: Source) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from itertools import combinations
 from fatwheel.declaration.lists import items
 from fatwheel.declaration.model import Cuda, Document
 from fatwheel.declaration.source import Path, Source
-from fatwheel.declaration.structure import suggest
+from fatwheel.declaration.structure import suggest_value
 from fatwheel.errors import Diagnostic, UsageError
 from fatwheel.targets import KNOWN_CAPABILITIES, Capability, Target, nearest, parse_target, render, toolkit
 
@@ -118,4 +118,4 @@ def check_runners(document: Document, source: Source) -> Iterator[Diagnostic]:
     for family in document.runners.smoke:
         if family not in names:
             path: Path = ("runners", "smoke", family)
-            yield source.diagnostic(path, f"unknown family '{family}'", suggest(family, names), key=True)
+            yield source.diagnostic(path, f"unknown family '{family}'", suggest_value(family, names), key=True)

@@ -11,7 +11,7 @@ from fatwheel.declaration.checks.fields import check_templates
 from fatwheel.declaration.checks.gpu import target_diagnostic
 from fatwheel.declaration.model import Document, Package
 from fatwheel.declaration.source import Path, Source
-from fatwheel.declaration.structure import suggest
+from fatwheel.declaration.structure import suggest_value
 from fatwheel.declaration.templates import COMMAND_FIELDS, NAME_FIELDS
 from fatwheel.declaration.tree import Tree
 from fatwheel.errors import Diagnostic, UsageError
@@ -56,7 +56,7 @@ def check_set(document: Document, source: Source) -> Iterator[Diagnostic]:
         for where, name in references:
             if canonicalize_name(name) not in order:
                 what = f"unknown package '{name}'"
-                yield source.diagnostic(where, what, suggest(name, [n for n in names if n != package.name]))
+                yield source.diagnostic(where, what, suggest_value(name, [n for n in names if n != package.name]))
             elif order[canonicalize_name(name)] == place:
                 yield source.diagnostic(where, f"{name} needs itself", "remove it")
             elif order[canonicalize_name(name)] > place:
@@ -98,7 +98,7 @@ def _axes(
                 (*path, "per", place), f"{axis} is not an axis", f"remove it and write layout: {layout}"
             )
         elif axis not in known and "axes" not in broken:
-            yield source.diagnostic((*path, "per", place), f"unknown axis '{axis}'", suggest(axis, known))
+            yield source.diagnostic((*path, "per", place), f"unknown axis '{axis}'", suggest_value(axis, known))
         elif axis in package.per[:place]:
             yield source.diagnostic((*path, "per", place), f"duplicate axis '{axis}'", "remove one of them")
     if "cuda" in package.per and "arch" not in package.per:

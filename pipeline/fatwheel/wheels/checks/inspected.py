@@ -52,7 +52,7 @@ class InspectedWheel:
 
     def info(self, file: str) -> bytes | None:
         """A file of the dist-info folder; None if missing or unreadable."""
-        return read_text(self.archive, f"{self.folder}/{file}") if self.folder else None
+        return read_small_member(self.archive, f"{self.folder}/{file}") if self.folder else None
 
 
 Check = Callable[[InspectedWheel], Iterator[Finding]]
@@ -63,7 +63,7 @@ def inspect_wheel(
 ) -> InspectedWheel:
     """Read what all checks need."""
     folder = archive.dist_infos[0] if len(archive.dist_infos) == 1 else None
-    metadata = read_text(archive, f"{folder}/METADATA") if folder else None
+    metadata = read_small_member(archive, f"{folder}/METADATA") if folder else None
     return InspectedWheel(
         archive=archive,
         name=name,
@@ -75,7 +75,7 @@ def inspect_wheel(
     )
 
 
-def read_text(archive: Archive, name: str) -> bytes | None:
+def read_small_member(archive: Archive, name: str) -> bytes | None:
     """A small member; None if missing or unreadable, which another check reports."""
     member = archive.by_name.get(name)
     try:

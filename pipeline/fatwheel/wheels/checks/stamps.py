@@ -14,7 +14,7 @@ from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import EMBEDDED
 from fatwheel.records.verification import Finding
 from fatwheel.targets import Capability, Target, dotted, parse_target
-from fatwheel.wheels.checks.inspected import InspectedWheel, error, read_text
+from fatwheel.wheels.checks.inspected import InspectedWheel, error, read_small_member
 from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, VERSION_ASSIGNED
 from fatwheel.wheels.formats.wheel_name import parse_architecture, parse_version
 from fatwheel.wheels.reading.device_code import Code, expand_targets, sum_code_bytes
@@ -93,7 +93,7 @@ def check_stamp_files(wheel: InspectedWheel) -> Iterator[Finding]:
 
 
 def _check_file(wheel: InspectedWheel, member: str) -> Iterator[Finding]:
-    data = read_text(wheel.archive, member)
+    data = read_small_member(wheel.archive, member)
     if data is None:
         return
     text = data.decode("utf-8", "replace")

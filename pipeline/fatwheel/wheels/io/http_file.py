@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from fatwheel.errors import UsageError
 from fatwheel.wheels.io.block_cache import BLOCK, BlockCache
-from fatwheel.wheels.io.http_ranges import RemoteFailure, Requests, parse_url, redact
+from fatwheel.wheels.io.http_ranges import RemoteFailure, Requests, parse_url, redact_url
 
 if TYPE_CHECKING:
     import httpx
@@ -41,11 +41,11 @@ class _State:
         return self.size != other.size or any(here != there for here, there in pairs if here and there)
 
 
-def parse_file_name(url: str) -> str:
+def parse_url_file_name(url: str) -> str:
     """The last part of a URL's path, decoded: ``demo-1.0+cu130-py3-none-any.whl``. Raises `UsageError`."""
     name = unquote(parse_url(url).path.rpartition("/")[2])
     if not name or not name.isprintable():
-        raise UsageError("the URL does not end in a file name", where=redact(url), help="pass the URL of a file")
+        raise UsageError("the URL does not end in a file name", where=redact_url(url), help="pass the URL of a file")
     return name
 
 
@@ -56,7 +56,7 @@ class RemoteFile:
     """
 
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
-        self.name = parse_file_name(url)
+        self.name = parse_url_file_name(url)
         self._requests = Requests(url, sleep)
         try:
             self._parse_state, tail = self._open()

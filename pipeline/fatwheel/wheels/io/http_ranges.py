@@ -58,7 +58,7 @@ class Requests:
     def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
         import httpx
 
-        self.where = redact(url)
+        self.where = redact_url(url)
         self.fetched = self.count = 0
         self._url = self._current = url
         self._sleep = sleep
@@ -156,7 +156,7 @@ class Requests:
         """Reject URLs that must not be requested."""
         parts = parse_url(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise self.failure(f"not an http(s) URL: {redact(url)}", "check the URL")
+            raise self.failure(f"not an http(s) URL: {redact_url(url)}", "check the URL")
         if parts.scheme == "http" and parse_url(before).scheme == "https":
             raise self.failure(f"redirected from https to http at {parts.hostname}")
         if "@" in parts.netloc:
@@ -195,7 +195,7 @@ def parse_url(url: str) -> SplitResult:
         raise UsageError("invalid URL", where=where, help="pass the URL of a file") from None
 
 
-def redact(url: str) -> str:
+def redact_url(url: str) -> str:
     """A URL for messages, without its query, which may be a signature, and without credentials."""
     parts = parse_url(url)
     path = parts.path if parts.netloc else parts.path.rpartition("@")[2]  # a slash is missing or doubled

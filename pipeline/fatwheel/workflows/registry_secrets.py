@@ -1,17 +1,10 @@
-"""Registries of the declared container images, and the secrets to log in to them."""
+"""The secrets to log in to the registries of the declared container images."""
 
 from __future__ import annotations
 
 from fatwheel.declaration import Declaration
 from fatwheel.plan import make_plan
-
-DOCKER_HUB = "docker.io"
-
-
-def registry_of(image: str) -> str:
-    """The registry of an image: ``ghcr.io``; Docker Hub if the name contains none."""
-    first, slash, _ = image.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else DOCKER_HUB
+from fatwheel.registries import registry_of
 
 
 def registry_secrets(declaration: Declaration, channel: str) -> dict[str, str]:
