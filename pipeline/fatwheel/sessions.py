@@ -111,7 +111,8 @@ def _register_report(matrix: Path) -> None:
             arguments += ["--matrix", str(matrix)]
         if not {"--output", "-o", "--json"} & set(arguments):
             arguments += ["-o", "report"]
-        session.install(_requirement("report"))
+        # `python -m pip` must not run a pip.py of the project.
+        session.install(_requirement("report"), env={"PYTHONSAFEPATH": "1"})
         session.run("fatwheel", "report", *arguments)
 
     report.__doc__ = "Report wheel sizes, with an HTML report: nox -s report -- --store STORE -o DIR"

@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import nox
 import pytest
@@ -92,3 +93,13 @@ def test_the_report_session_installs_the_fatwheel_that_runs_it(direct_url, requi
     monkeypatch.setattr(sessions, "__file__", str(tmp_path / "site-packages/fatwheel/sessions.py"))
     monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution())
     assert sessions._requirement("report") == requirement
+
+
+def test_the_report_session_installs_with_no_module_of_the_project(monkeypatch, tmp_path):
+    found = {}
+    monkeypatch.setattr(sessions.nox, "session", lambda **options: lambda f: found.setdefault(options["name"], f))
+    sessions._register_report(tmp_path / "matrix.yaml")
+    session = mock.Mock(posargs=[])
+    found["report"](session)
+    assert session.install.call_args.kwargs["env"] == {"PYTHONSAFEPATH": "1"}
+    assert session.run.call_args.args == ("fatwheel", "report", "-o", "report")
