@@ -450,7 +450,7 @@ def build(options: argparse.Namespace) -> None:
                 }
                 for spec in specs
             ],
-            "left_out": [{"name": name, "reason": reason} for name, reason in excluded.items()],
+            "excluded_modules": [{"name": name, "reason": reason} for name, reason in excluded.items()],
         }
         options.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
 

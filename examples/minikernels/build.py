@@ -242,7 +242,7 @@ def write_report(path: Path, targets: list[str], seconds: dict[str, float]) -> N
     """Write the report that fatwheel reads."""
     built = [{"name": name, "targets": targets, "seconds": round(spent, 2)} for name, spent in seconds.items()]
     unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(json.dumps({"modules": built, "left_out": []}, indent=2) + "\n", encoding="utf-8")
+    unfinished.write_text(json.dumps({"modules": built, "excluded_modules": []}, indent=2) + "\n", encoding="utf-8")
     unfinished.replace(path)
 
 

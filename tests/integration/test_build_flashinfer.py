@@ -35,7 +35,7 @@ def test_a_slice_is_compiled_and_what_has_no_target_is_left_out_with_its_reason(
     assert record.slice == ["silu_and_mul", "fp4_quantization_100"]
     assert [(module.name, list(map(str, module.targets))) for module in record.modules] == [("silu_and_mul", targets)]
     assert record.modules[0].seconds > 0
-    (left_out,) = record.left_out
+    (left_out,) = record.excluded_modules
     assert left_out.name == "fp4_quantization_100"
     assert left_out.reason == "FlashInfer selects it for 10.0 only, and this wheel contains 7.5 8.0 8.9 9.0a"
     wheel = tmp_path / record.wheel

@@ -92,3 +92,12 @@ def test_the_changelog_has_a_section_for_unreleased_changes_and_for_this_version
     assert sections == sorted(sections, reverse=True)
     assert sections[0] == "Unreleased"
     assert __version__ in sections
+
+
+def test_every_path_that_the_architecture_page_names_exists():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("## Decisions")[0].split("## Layers")[-1]
+    named = re.findall(r"`((?:[\w.]+/)*[\w.]+(?:\.py|/))`", text)
+    package = ROOT / "pipeline/fatwheel"
+    roots = (ROOT, package, package / "wheels", ROOT / "scripts")
+    assert len(named) > 30
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []

@@ -216,7 +216,7 @@ class _BuildExecution:
                 update={
                     "slice": self.wanted.modules,
                     "modules": list(report.modules),
-                    "left_out": list(report.left_out),
+                    "excluded_modules": list(report.excluded_modules),
                     "seconds": round(result.seconds, 2),
                     "parallel": result.parallel,
                     "peak_memory": result.peak or None,

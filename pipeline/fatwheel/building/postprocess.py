@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError, UsageError, VerificationError
-from fatwheel.records.build import BuildRecord, LeftOut
+from fatwheel.records.build import BuildRecord, ExcludedModule
 from fatwheel.records.plan import Cell
 from fatwheel.wheels.making.repack import Changes, find_matches, repack
 from fatwheel.wheels.making.stripping import find_strip
@@ -51,8 +51,8 @@ def device_code_files(members: Iterable[str]) -> list[str]:
 
 
 def record_without(record: BuildRecord, members: Iterable[str], reason: str) -> BuildRecord:
-    """Return the record of a wheel from which these members were removed: their modules move to ``left_out``."""
+    """Return the record of a wheel without these members: their modules move to ``excluded_modules``."""
     removed = sorted({Path(name).name.split(".")[0] for name in members})
-    left_out = [*record.left_out, *(LeftOut(name=name, reason=reason) for name in removed)]
+    excluded = [*record.excluded_modules, *(ExcludedModule(name=name, reason=reason) for name in removed)]
     modules = [module for module in record.modules if module.name not in removed]
-    return record.model_copy(update={"modules": modules, "left_out": left_out})
+    return record.model_copy(update={"modules": modules, "excluded_modules": excluded})

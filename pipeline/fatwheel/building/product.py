@@ -17,7 +17,7 @@ from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.plan.requirements import fill_requirements
 from fatwheel.records.base import Record, write_atomically
-from fatwheel.records.build import BuildRecord, BuiltModule, LeftOut
+from fatwheel.records.build import BuildRecord, BuiltModule, ExcludedModule
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import BUILD, SMOKE, beside
 from fatwheel.records.plan import Cell
@@ -39,7 +39,7 @@ class BuildReport(Record):
     """The report that a build command may write to ``{report}``."""
 
     modules: tuple[BuiltModule, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    excluded_modules: tuple[ExcludedModule, ...] = ()
 
 
 def read_report(path: Path, cell: Cell) -> BuildReport:
@@ -54,7 +54,8 @@ def read_report(path: Path, cell: Cell) -> BuildReport:
         raise BuildError(
             f"the build command wrote an invalid report: {place}: {first['msg']}",
             where=cell.id,
-            help='write {"modules": [{"name", "targets", "seconds"}], "left_out": [{"name", "reason"}]} to {report}',
+            help='write to {report}: {"modules": [{"name", "targets", "seconds"}], '
+            '"excluded_modules": [{"name", "reason"}]}',
         ) from None
 
 

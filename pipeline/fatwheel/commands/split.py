@@ -64,7 +64,7 @@ def _print(record: SplitRecord, output: Path) -> None:
                 dotted(part.targets),
                 size(part.bytes),
                 f"{part.bytes / record.bytes:.0%}",
-                str(len(part.thinned)),
+                str(len(part.filtered)),
                 _without_code(part),
             )
             for part in record.parts

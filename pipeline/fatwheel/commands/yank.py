@@ -35,7 +35,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 ) -> None:
     """WHAT is a file name, a glob, or PROJECT==VERSION. Later runs of `fatwheel index` keep the yank."""
     if undo == bool(reason):
-        raise UsageError("a yank needs a reason, undoing one takes none", help="give --reason TEXT or --undo")
+        raise UsageError("give either --reason or --undo", help="a yank requires a reason; --undo takes none")
 
     def edit(place: Path) -> YankReport:
         return unyank(place, what) if undo else yank(place, what, str(reason))

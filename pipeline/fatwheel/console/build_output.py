@@ -22,9 +22,9 @@ _SLOWEST = 10  # modules in the step summary
 def show_builds(records: Sequence[BuildRecord], output: Path) -> None:
     """Print a table of the built wheels, then their paths in the folder ``output``."""
     for record in records:
-        for module in record.left_out[:_NAMED]:
+        for module in record.excluded_modules[:_NAMED]:
             click.echo(f"{record.cell.id}: {module.name} is excluded: {module.reason}")
-        if (more := len(record.left_out) - _NAMED) > 0:
+        if (more := len(record.excluded_modules) - _NAMED) > 0:
             click.echo(f"{record.cell.id}: {count_of(more, 'more module')} excluded; see the build record")
     echo_table(
         ["cell", "modules", "size", "seconds", "memory", "cache hits"],

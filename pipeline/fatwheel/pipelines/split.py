@@ -118,5 +118,5 @@ def split_wheel(
             if built:
                 made = output / part.wheel
                 part_record(made, part, built, by_id[part.cell]).write(beside(made, BUILD))
-    same_files = len({part.embedded.distribution for part in parts}) > 1 and any(one.thinned for one in done)
+    same_files = len({part.embedded.distribution for part in parts}) > 1 and any(one.filtered for one in done)
     return SplitRecord(wheel=wheel.name, bytes=wheel.stat().st_size, parts=done), same_files

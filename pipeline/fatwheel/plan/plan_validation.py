@@ -166,9 +166,11 @@ def _selections(declaration: Declaration, expansion: Expansion) -> Iterator[Diag
                 yield source.diagnostic(where, f"'{pattern}' matches no cell", suggest_pattern(pattern, expansion.ids))
         chosen, unmet = select_cells(expansion, name, channel)
         if not chosen and known and expansion.planned:
-            left_out = any(matches(row.id, channel.select) for row in expansion.excluded)
+            all_excluded = any(matches(row.id, channel.select) for row in expansion.excluded)
             help = (
-                "all cells that it selects are excluded" if left_out else "add the channel to `channels` of a package"
+                "all cells that it selects are excluded"
+                if all_excluded
+                else "add the channel to `channels` of a package"
             )
             yield source.diagnostic(("channels", name), f"channel {name} has no cells", help)
         if len(chosen) > MATRIX_JOBS:

@@ -51,7 +51,7 @@ class BuiltModule(Record):
     seconds: float | None = None
 
 
-class LeftOut(Record):
+class ExcludedModule(Record):
     """A module that is not in this wheel, and why."""
 
     name: str
@@ -70,7 +70,7 @@ class BuildRecord(Record):
     commit: str | None
     slice: list[str] | None = None
     modules: list[BuiltModule] = []
-    left_out: list[LeftOut] = []
+    excluded_modules: list[ExcludedModule] = []
     image: Image | None = None
     parallel: Parallelism | None = None
     peak_memory: int | None = None  # bytes used by all processes of the build, sampled; null: unknown

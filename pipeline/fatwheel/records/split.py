@@ -7,13 +7,13 @@ from fatwheel.targets import Target
 
 
 class SplitPart(Record):
-    """One wheel. ``thinned`` libraries lost some device code, ``emptied`` ones all; ``dropped`` ones are excluded."""
+    """One wheel. ``filtered`` libraries lost some device code, ``emptied`` ones all; ``dropped`` ones are excluded."""
 
     cell: str
     wheel: str
     bytes: int
     targets: list[Target]
-    thinned: list[str] = []
+    filtered: list[str] = []
     emptied: list[str] = []
     dropped: list[str] = []
 

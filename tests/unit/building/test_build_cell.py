@@ -57,13 +57,13 @@ def names(folder):
 
 
 def test_a_tree_becomes_a_wheel_and_its_record(tmp_path, cache, temporary):
-    report = '{"modules": [], "left_out": [{"name": "norm", "reason": "no target"}]}'
+    report = '{"modules": [], "excluded_modules": [{"name": "norm", "reason": "no target"}]}'
     record = build(tmp_path, cache, GOOD_TREE + f"pathlib.Path(report).write_text('{report}')")
     assert names(tmp_path / "dist") == [WHEEL, RECORD]
     assert BuildRecord.read(tmp_path / "dist" / RECORD) == record
     assert record.bytes == (tmp_path / "dist" / WHEEL).stat().st_size
     assert (record.engine, record.toolchain.kind, record.slice, record.placeholder) == ("host", "none", None, False)
-    assert [row.reason for row in record.left_out] == ["no target"]
+    assert [row.reason for row in record.excluded_modules] == ["no target"]
     with zipfile.ZipFile(tmp_path / "dist" / WHEEL) as archive:
         stamp = json.loads(archive.read("demo-1.0.dist-info/fatwheel.json"))
     assert (stamp["distribution"], stamp["version"], stamp["slice"]) == ("demo", "1.0", None)
@@ -388,7 +388,7 @@ def test_what_pack_says_is_done_to_a_tree_at_the_end(tmp_path, cache):
     assert "demo-1.0.dist-info/sboms/fatwheel.cdx.json" in held
     assert held["demo/notes.txt"] == zipfile.ZIP_STORED
     assert record.bytes == made.stat().st_size
-    assert record.left_out == []  # it was no module
+    assert record.excluded_modules == []  # it was no module
     assert BuildRecord.read(tmp_path / "dist" / RECORD) == record
 
 

@@ -419,7 +419,7 @@ def test_the_build_record_is_updated_unless_the_version_changes(tmp_path, capsys
     found = BuildRecord.read(out / f"{wheel.name}.build.json")
     assert found.sha256 == hashlib.sha256((out / wheel.name).read_bytes()).hexdigest()
     assert [module.name for module in found.modules] == ["k"]
-    assert [one.name for one in found.left_out] == ["more"]
+    assert [one.name for one in found.excluded_modules] == ["more"]
     assert run(["repack", str(wheel), "-o", str(tmp_path / "other"), "--version", "2.0"]) == 0
     assert [path.suffix for path in (tmp_path / "other").iterdir()] == [".whl"]
     assert "these files still contain the old version" in capsys.readouterr().err

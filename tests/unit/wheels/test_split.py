@@ -62,7 +62,7 @@ def test_each_part_has_its_own_targets_and_name(fat, tmp_path):
     nine, twelve = (tmp_path / "parts" / done[name].wheel for name in ("sm9x", "sm12x"))
     assert code(nine) == {"demo_jit/k.so": ["8.0", "9.0a"]}
     assert code(twelve) == {"demo_jit/k.so": ["8.0", "12.0f"]}
-    assert (done["sm9x"].thinned, done["sm9x"].bytes) == (["demo_jit/k.so"], nine.stat().st_size)
+    assert (done["sm9x"].filtered, done["sm9x"].bytes) == (["demo_jit/k.so"], nine.stat().st_size)
     for wheel in (nine, twelve):
         assert [finding.kind for finding in verify(wheel).errors] == []
 
@@ -82,7 +82,7 @@ def test_splitting_again_changes_nothing(fat, tmp_path):
     done = halves(fat(), PARTS, tmp_path / "parts")
     once = tmp_path / "parts" / done["sm9x"].wheel
     again = halves(once, [PARTS[0]], tmp_path / "again")
-    assert again["sm9x"].thinned == []
+    assert again["sm9x"].filtered == []
     assert (tmp_path / "again" / once.name).read_bytes() == once.read_bytes()
 
 

@@ -176,7 +176,7 @@ def _write_part(
     generated = {edition.own(file) for file in ("METADATA", EMBEDDED)}
     rewritten = part.rewrite([name for name in edition.kept if name not in generated], edition.read)
     edition.rewrite(rewritten)
-    thinned: list[str] = []
+    filtered: list[str] = []
     emptied: list[str] = []
     dropped: list[str] = []
     for name, one in list(edition.kept.items()):
@@ -187,17 +187,17 @@ def _write_part(
             dropped.append(name)
             del edition.kept[name]
             continue
-        (thinned if entries else emptied).append(name)
+        (filtered if entries else emptied).append(name)
         edition.kept[name] = replace(one, entries=entries)
         edition.libraries[name] = _filter_library(archive, one.member, part)
-    unchanged = not (thinned or emptied or dropped or rewritten)
+    unchanged = not (filtered or emptied or dropped or rewritten)
     if unchanged and part.wheel == archive.name and read_embedded(archive, invalid="ignore") == part.embedded:
         _copy(archive.source, path)
     else:
         edition.write(path, level=level)
     return SplitPart(
         cell=part.cell, wheel=part.wheel, bytes=path.stat().st_size, targets=part.embedded.targets,
-        thinned=sorted(thinned), emptied=sorted(emptied), dropped=sorted(dropped),
+        filtered=sorted(filtered), emptied=sorted(emptied), dropped=sorted(dropped),
     )  # fmt: skip
 
 
