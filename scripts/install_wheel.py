@@ -216,10 +216,10 @@ def query_nvml() -> Machine | None:
 
 def _query_driver_version() -> str | None:
     try:
-        told = query_nvml()
+        machine = query_nvml()
     except AttributeError:
         return None
-    return told.driver if told else None
+    return machine.driver if machine else None
 
 
 def query_libcuda() -> Machine | None:

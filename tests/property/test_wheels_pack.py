@@ -109,7 +109,7 @@ def test_a_renamed_missing_or_added_member_is_found(data):
                 members[f"{name}x"] = held
 
     with tempfile.TemporaryDirectory() as folder:
-        assert not verify(rezip(written(folder, TREE), change)).sound
+        assert not verify(rezip(written(folder, TREE), change)).valid
 
 
 @settings(deadline=None)
@@ -122,7 +122,7 @@ def test_a_renamed_wheel_is_found(name, version, tags):
     renamed = f"{name}-{version}-{tags}.whl"
     with tempfile.TemporaryDirectory() as folder:
         wheel = written(folder, TREE)
-        assert verify(wheel.rename(wheel.with_name(renamed))).sound == (renamed == f"demo_jit-{VERSION}-{TAGS}.whl")
+        assert verify(wheel.rename(wheel.with_name(renamed))).valid == (renamed == f"demo_jit-{VERSION}-{TAGS}.whl")
 
 
 @settings(deadline=None)

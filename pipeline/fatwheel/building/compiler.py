@@ -38,14 +38,16 @@ class HostCompiler:
 
 def host_compiler(environ: Mapping[str, str], *, engine: Engine = HOST, name: str | None = None) -> HostCompiler:
     """Return the compiler that nvcc will call: ``name``, else ``$NVCC_CCBIN``, else g++. Raises `BuildError`."""
-    wanted = name or environ.get("NVCC_CCBIN") or "g++"
-    place = Path(wanted) / "g++" if "/" in wanted and engine.has(Path(wanted) / "g++") else Path(wanted)
+    requested = name or environ.get("NVCC_CCBIN") or "g++"
+    place = Path(requested) / "g++" if "/" in requested and engine.has(Path(requested) / "g++") else Path(requested)
     found = engine.which(str(place), environ)
     if found is None:
-        plain = wanted.endswith("g++") and "/" not in wanted
+        plain = requested.endswith("g++") and "/" not in requested
         raise BuildError(
-            f"host C++ compiler not found: '{wanted}' is not on PATH" if plain else f"NVCC_CCBIN: '{wanted}' not found",
-            help=_install_hint(wanted),
+            f"host C++ compiler not found: '{requested}' is not on PATH"
+            if plain
+            else f"NVCC_CCBIN: '{requested}' not found",
+            help=_install_hint(requested),
         )
     output = _query([found, "--version"], environ, engine)
     return HostCompiler(found, output.splitlines()[0] if output.strip() else "unknown")

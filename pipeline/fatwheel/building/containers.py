@@ -125,8 +125,8 @@ class Container:
 
     def _busy(self) -> bool:
         count = 'n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo "$n"'
-        said = self.client.ask("exec", self.title, "sh", "-c", count, timeout=GRACE).output.strip()
-        return said.isdigit() and int(said) > 3  # the lifeline, its cat, and this shell
+        count_text = self.client.ask("exec", self.title, "sh", "-c", count, timeout=GRACE).output.strip()
+        return count_text.isdigit() and int(count_text) > 3  # the lifeline, its cat, and this shell
 
 
 @contextmanager
@@ -219,17 +219,17 @@ def _volume_options(choice: EngineOptions, mounts: Sequence[Mount], environ: Map
 
 def _await_ready(process: subprocess.Popen[bytes], program: str, image: str) -> None:
     assert process.stdout is not None  # noqa: S101  # it was started with pipes
-    said = b""
+    output = b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         deadline = time.monotonic() + _START
-        while b"ready" not in said and (left := deadline - time.monotonic()) > 0:
+        while b"ready" not in output and (left := deadline - time.monotonic()) > 0:
             if selector.select(left):
                 chunk = os.read(process.stdout.fileno(), 4096)
                 if not chunk:
                     break
-                said += chunk
-    if b"ready" in said:
+                output += chunk
+    if b"ready" in output:
         return
     process.kill()
     errors = process.communicate()[1].decode(errors="replace").strip()
@@ -242,8 +242,8 @@ def _await_ready(process: subprocess.Popen[bytes], program: str, image: str) -> 
 
 def _root_process(client: Client, name: str) -> int:
     """Return the ID of the container's first process on this machine; 0 if the engine runs on another machine."""
-    said = client.ask("inspect", "--format", "{{.State.Pid}}", name).output.strip()
-    pid = int(said) if said.isdigit() else 0
+    text = client.ask("inspect", "--format", "{{.State.Pid}}", name).output.strip()
+    pid = int(text) if text.isdigit() else 0
     return pid if pid and Path(f"/proc/{pid}").exists() else 0
 
 

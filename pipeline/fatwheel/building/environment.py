@@ -75,20 +75,22 @@ def base_python(cell: Cell, environ: Mapping[str, str], engine: Engine = HOST) -
 
     Without such an axis, this process's interpreter; in a container, the newest one. Raises `BuildError`.
     """
-    wanted = cell.axes.get("python")
+    requested = cell.axes.get("python")
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if engine.image is None and wanted in (None, own):
+    if engine.image is None and requested in (None, own):
         return sys.executable
-    for version in [wanted] if wanted else _NEWEST_FIRST:
+    for version in [requested] if requested else _NEWEST_FIRST:
         nodot, release = version.replace(".", ""), version.removesuffix("t")  # 3.13t: free-threaded
         for name in (f"python{version}", f"/opt/python/cp{release.replace('.', '')}-cp{nodot}/bin/python"):
             found = engine.which(name, environ)
             if found and _version_of(found, environ, engine).startswith(f"{release}."):
                 return found
-    name = f"Python {wanted or '3'}"
+    name = f"Python {requested or '3'}"
     if engine.image:
         raise BuildError(f"{name} not found in image {engine.image.name}", where=cell.id, help="use an image with it")
-    raise BuildError(f"{name} not found", where=cell.id, help=f"install it, so that python{wanted or '3'} is on PATH")
+    raise BuildError(
+        f"{name} not found", where=cell.id, help=f"install it, so that python{requested or '3'} is on PATH"
+    )
 
 
 def _version_of(python: str, environ: Mapping[str, str], engine: Engine) -> str:

@@ -109,21 +109,21 @@ class BuildJob:
         product.verify_built_wheel(wheel, record, self.package)
         return Built(wheel, record)
 
-    def build(self, staging: Path, wanted: BuildOptions) -> Built:
+    def build(self, staging: Path, options: BuildOptions) -> Built:
         """Build the wheel into ``staging`` and verify it. Raises `BuildError` and `VerificationError`."""
-        if wanted.modules:
-            fill_command(self.package, _DummyFields(), wanted.modules)
+        if options.modules:
+            fill_command(self.package, _DummyFields(), options.modules)
         if compression_flag(self.declaration, self.cell) and str(self.cell.toolkit).startswith("12."):
             self.notify(f"{self.cell.id}: {_DRIVER_FLOOR}")
         with ExitStack() as stack:
             work = stack.enter_context(build_dir(self.cell, self.package.build.disk or _ROOM))
-            engine, environ = stack.enter_context(self._engine(wanted, work))
-            return _BuildExecution(self, wanted, work, engine, environ).build(staging)
+            engine, environ = stack.enter_context(self._engine(options, work))
+            return _BuildExecution(self, options, work, engine, environ).build(staging)
 
     @contextmanager
-    def _engine(self, wanted: BuildOptions, work: BuildDir) -> Iterator[tuple[Engine, Mapping[str, str]]]:
+    def _engine(self, options: BuildOptions, work: BuildDir) -> Iterator[tuple[Engine, Mapping[str, str]]]:
         """Yield the engine and the base environment of its commands."""
-        choice = wanted.engine
+        choice = options.engine
         if choice.name == "host":
             yield HOST, self.environ
             return
@@ -139,7 +139,7 @@ class BuildJob:
         mounts = [Mount(work.folder, writable=True), Mount(cache, writable=True), Mount(scripts())]
         if self.package.source.checkout is not None:
             mounts.append(Mount((self.declaration.root / self.package.source.checkout).resolve(), writable=True))
-        used = cache_for(wanted.tuning.cache, work, self.environ)
+        used = cache_for(options.tuning.cache, work, self.environ)
         if used is not None:
             mounts.append(Mount(Path(used.program)))
             if used.kind == "local":
@@ -172,7 +172,7 @@ class _BuildExecution:
     """A job in its build folder and engine."""
 
     job: BuildJob
-    wanted: BuildOptions
+    options: BuildOptions
     work: BuildDir
     engine: Engine
     environ: Mapping[str, str]
@@ -187,11 +187,11 @@ class _BuildExecution:
     def _prepare(self) -> tuple[Ready, BuildRecord, Path]:
         """Return the prepared build, the beginning of its record, and the interpreter of its environment."""
         job, cell, package = self.job, self.job.cell, self.job.package
-        retries = self.wanted.tuning.retries
+        retries = self.options.tuning.retries
         tools = None
         if cell.toolkit is not None and not cell.shim:
             tools = toolchain.resolve(
-                self.wanted.toolchain, cell, environ=self.environ, notify=job.notify, engine=self.engine,
+                self.options.toolchain, cell, environ=self.environ, notify=job.notify, engine=self.engine,
                 retries=retries,
             )  # fmt: skip
         python = build_python(
@@ -204,7 +204,7 @@ class _BuildExecution:
         licenses = source_tree.license_files(package, source)
         used = tools.record() if tools else _NO_TOOLCHAIN
         draft = job.draft(self.engine, used)
-        stamp = EmbeddedMetadata.of(cell, commit=draft.commit, modules=self.wanted.modules)
+        stamp = EmbeddedMetadata.of(cell, commit=draft.commit, modules=self.options.modules)
         return Ready(cell, package, self.engine, tools, self.work, source, licenses, stamp), draft, python
 
     def _finish(self, ready: Ready, draft: BuildRecord, result: _CommandResult, staging: Path) -> Built:
@@ -214,7 +214,7 @@ class _BuildExecution:
             report = product.read_report(self.work.report, cell)
             draft = draft.model_copy(
                 update={
-                    "slice": self.wanted.modules,
+                    "slice": self.options.modules,
                     "modules": list(report.modules),
                     "excluded_modules": list(report.excluded_modules),
                     "seconds": round(result.seconds, 2),
@@ -249,16 +249,16 @@ class _BuildExecution:
     def _run(self, ready: Ready, python: Path) -> _CommandResult:
         """Run the package's command. Raises `BuildError` with the compiler's message, and `BuildTimeout`."""
         job, cell, package, tools = self.job, self.job.cell, self.job.package, ready.tools
-        tuning = self.wanted.tuning
+        tuning = self.options.tuning
         uses_launcher = any("{launcher}" in text for text in (*package.build.command, *package.build.env.values()))
         cache = cache_for(tuning.cache, self.work, job.environ) if tools or (uses_launcher and not cell.shim) else None
         found = parallel.inspect_machine()
         share = self._parallelism(found)
         values = command_fields(
             cell, package, out=self.work.out, source=ready.source, report=self.work.report, python=python,
-            modules=self.wanted.modules, parallel=share, launcher=cache.launcher if cache else "",
+            modules=self.options.modules, parallel=share, launcher=cache.launcher if cache else "",
         )  # fmt: skip
-        command = fill_command(package, values, self.wanted.modules)
+        command = fill_command(package, values, self.options.modules)
         variables = environment_variables(
             job.declaration, cell, package, values, environ=self.environ, toolchain=tools,
             glibc_stubs=self._glibc_stubs(tools), temporary=self.work.temporary,
@@ -289,7 +289,7 @@ class _BuildExecution:
         return _CommandResult(time.monotonic() - started, share, watch.peak, cache)
 
     def _watchdog(self, log: BinaryIO, cache: CompilerCache | None, variables: Mapping[str, str]) -> Watchdog:
-        tuning, build = self.wanted.tuning, self.job.package.build
+        tuning, build = self.options.tuning, self.job.package.build
         limits = Limits(tuning.silence or build.silence or SILENCE, tuning.time_limit or build.time_limit)
         watch = Watchdog(
             limits,
@@ -303,7 +303,7 @@ class _BuildExecution:
         return watch
 
     def _parallelism(self, found: parallel.Machine) -> Parallelism:
-        tuning, build = self.wanted.tuning, self.job.package.build
+        tuning, build = self.options.tuning, self.job.package.build
         declared = build.env.get("NVCC_THREADS", "")
         threads = tuning.nvcc_threads or (int(declared) if declared.isdigit() else 1)
         return parallel.choose_jobs(

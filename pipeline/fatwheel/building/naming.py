@@ -20,10 +20,10 @@ def rename_for_cell(built: Path, folder: Path, cell: Cell) -> Path:
     """
     if built.name == cell.wheel:
         return built
-    wanted = WheelName.parse(cell.wheel)
+    planned = WheelName.parse(cell.wheel)
     try:
         found = WheelName.parse(built.name)
-        wrong = list(_differences(found, wanted, cell))
+        wrong = list(_differences(found, planned, cell))
     except UsageError as error:
         wrong = [error.what]
     if wrong:
@@ -33,47 +33,47 @@ def rename_for_cell(built: Path, folder: Path, cell: Cell) -> Path:
             where=cell.id,
             help="change matrix.yaml or the project's build, so that both agree",
         )
-    platform = ".".join(wanted.platforms) if found.platforms != wanted.platforms else None
-    label = wanted.version.local if found.version.local is None else None
+    platform = ".".join(planned.platforms) if found.platforms != planned.platforms else None
+    label = planned.version.local if found.version.local is None else None
     made = folder / repack(built, folder, Changes(label=label, platform=platform), level=None).wheel
     return made.replace(folder / cell.wheel)  # upper and lower case may differ
 
 
-def _differences(found: WheelName, wanted: WheelName, cell: Cell) -> Iterator[str]:
-    if found.distribution != wanted.distribution:
+def _differences(found: WheelName, planned: WheelName, cell: Cell) -> Iterator[str]:
+    if found.distribution != planned.distribution:
         yield (
-            f"distribution {found.distribution}, not {wanted.distribution}: make the project's metadata and `name` "
+            f"distribution {found.distribution}, not {planned.distribution}: make the project's metadata and `name` "
             "equal; with `layout: provider`, each target has its own distribution"
         )
-    if found.version.public != wanted.version.public:
-        yield f"version {found.version.public}, but `version` is {wanted.version.public}"
-    elif found.version.local not in (None, wanted.version.local):
-        local = wanted.version.local or "none"
+    if found.version.public != planned.version.public:
+        yield f"version {found.version.public}, but `version` is {planned.version.public}"
+    elif found.version.local not in (None, planned.version.local):
+        local = planned.version.local or "none"
         yield f"local version {found.version.local}, not {local}: remove it from the build, fatwheel adds it"
-    if found.build != wanted.build:
-        yield f"build number {_build_number(found)}, not {_build_number(wanted)}: remove it from the build"
-    actual, expected = ({(tag.interpreter, tag.abi) for tag in name.tags} for name in (found, wanted))
+    if found.build != planned.build:
+        yield f"build number {_build_number(found)}, not {_build_number(planned)}: remove it from the build"
+    actual, expected = ({(tag.interpreter, tag.abi) for tag in name.tags} for name in (found, planned))
     if actual != expected:
-        built, declared = (name.tag_text.rpartition("-")[0] for name in (found, wanted))
+        built, declared = (name.tag_text.rpartition("-")[0] for name in (found, planned))
         yield (
             f"Python and ABI tag {built}, but `tag` is {declared}: declare `tag: {built}` (for one wheel per Python, "
             "add the axis `python`), or build for the limited API"
         )
-    plain = found.platforms in (wanted.platforms, (f"linux_{cell.arch}",), ("any",))
-    if not plain and not _includes_platforms(found, wanted):
-        yield f"platform tag {' '.join(found.platforms)}, but `manylinux` means {' '.join(wanted.platforms)}"
+    plain = found.platforms in (planned.platforms, (f"linux_{cell.arch}",), ("any",))
+    if not plain and not _includes_platforms(found, planned):
+        yield f"platform tag {' '.join(found.platforms)}, but `manylinux` means {' '.join(planned.platforms)}"
 
 
 def _build_number(name: WheelName) -> str:
     return "".join(map(str, name.build)) or "none"
 
 
-def _includes_platforms(found: WheelName, wanted: WheelName) -> bool:
+def _includes_platforms(found: WheelName, planned: WheelName) -> bool:
     """Return whether the wheel has every expected platform tag, perhaps under an older name and among others.
 
     auditwheel writes ``manylinux_2_17_x86_64`` together with ``manylinux2014_x86_64``.
     """
     actual, expected = (
-        {(parse_glibc_floor(one), parse_architecture(one)) for one in name.platforms} for name in (found, wanted)
+        {(parse_glibc_floor(one), parse_architecture(one)) for one in name.platforms} for name in (found, planned)
     )
     return expected <= actual and len({arch for _, arch in actual}) == 1 and all(floor for floor, _ in actual)

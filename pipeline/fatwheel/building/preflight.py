@@ -84,8 +84,8 @@ def _compiler(ready: Ready, env: Mapping[str, str]) -> Iterator[BuildError]:
     targets = cell.targets
     start = [str(tools.nvcc.path), "-ccbin", tools.host.path, "-Xcompiler", "-fPIC"]
 
-    def compile_for(wanted: list[Target], *more: str) -> str:
-        flags = render(wanted, "nvcc").split()
+    def compile_for(requested: list[Target], *more: str) -> str:
+        flags = render(requested, "nvcc").split()
         answer = ready.engine.ask([*start, *flags, *more, source.name], env=env, timeout=_COMPILE, cwd=folder)
         return "" if answer.status == 0 else answer.tail or answer.ended
 

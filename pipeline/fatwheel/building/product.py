@@ -210,7 +210,7 @@ def verify_built_wheel(wheel: Path, record: BuildRecord, package: Package) -> li
     """Verify a wheel and return the warnings. Raises `VerificationError` with all errors."""
     stamps = () if record.placeholder else tuple(package.stamp)
     seen = verify(wheel, expected_of(record.cell, build=record, stamp_files=stamps))
-    if not seen.sound:
+    if not seen.valid:
         shown = "".join(f"\n  {_describe(finding)}" for finding in seen.errors)
         count = len(seen.errors)
         raise VerificationError(

@@ -122,13 +122,13 @@ def command(  # noqa: PLR0917  (click passes them by name)
     choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
     mode = parse_mode(cache)
     declaration = load(matrix)
-    wanted = build_cells.find_cells(declaration, cell, channel, date)
-    every = wanted if fake_size else build_cells.find_cells(declaration, ["*"], channel, date)
-    groups = [[one] for one in wanted] if fake_size else list(fat_build.group_cells(declaration, wanted, every))
-    if parallel > 1 and len(wanted) > 1 and all(len(group) == 1 for group in groups):
-        count = min(parallel, len(wanted))
+    selected = build_cells.find_cells(declaration, cell, channel, date)
+    every = selected if fake_size else build_cells.find_cells(declaration, ["*"], channel, date)
+    groups = [[one] for one in selected] if fake_size else list(fat_build.group_cells(declaration, selected, every))
+    if parallel > 1 and len(selected) > 1 and all(len(group) == 1 for group in groups):
+        count = min(parallel, len(selected))
         found = build_cells.build_in_parallel(
-            wanted, count, [*_child_options(ctx), "--beside", str(count)], output, echo_progress
+            selected, count, [*_child_options(ctx), "--beside", str(count)], output, echo_progress
         )
     else:
         waits = [found.wait for name, found in declaration.channels.items() if name == channel]
@@ -144,7 +144,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 
         found = build_cells.build_sequentially(
             groups,
-            wanted,
+            selected,
             build,
             lambda all_, mine: fat_build.build_and_split(declaration, all_, mine, output, build),
             echo_progress,

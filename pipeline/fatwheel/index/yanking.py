@@ -93,9 +93,13 @@ def _match_files(entries: Sequence[IndexedFile], text: str) -> set[str]:
 
 def _match_version(entries: Sequence[IndexedFile], text: str) -> set[str]:
     project, _, version = (part.strip() for part in re.split(r"(==)", text, maxsplit=1))
-    wanted = parse_version(version)
-    if wanted is None:
+    requested = parse_version(version)
+    if requested is None:
         raise UsageError(f"invalid version '{version}'", help="use a version such as 1.0 or 1.0+cu130.sm9x")
     name = canonicalize_name(project)
     files = [(Version(entry.version), entry.file) for entry in entries if entry.project == name]
-    return {file for found, file in files if found == wanted or (not wanted.local and Version(found.public) == wanted)}
+    return {
+        file
+        for found, file in files
+        if found == requested or (not requested.local and Version(found.public) == requested)
+    }

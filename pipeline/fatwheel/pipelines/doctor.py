@@ -101,9 +101,9 @@ def _check_engines(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _check_compilers(environ: Mapping[str, str]) -> Iterator[Finding]:
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
-    for name, wanted in (("host compiler", None), (f"{other} compiler", f"{other}-linux-gnu-g++")):
+    for name, program in (("host compiler", None), (f"{other} compiler", f"{other}-linux-gnu-g++")):
         try:
-            found = host_compiler(environ, name=wanted)
+            found = host_compiler(environ, name=program)
         except BuildError as error:
             yield Finding(area="build", name=name, state="missing", detail=error.what, help=error.help)
         else:

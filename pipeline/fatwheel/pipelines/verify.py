@@ -66,17 +66,17 @@ def verify_wheel(wheel: Path, finder: CellFinder | None, cell_id: str | None = N
     """
     if finder is None:
         return verify(wheel)
-    asked = finder.named(cell_id) if cell_id else None
+    requested = finder.named(cell_id) if cell_id else None
     embedded = _embedded(wheel)
     own = finder.find(wheel, embedded)
-    if asked and own and own.id != asked.id:
+    if requested and own and own.id != requested.id:
         found = verify(wheel)
         other = Finding(
-            kind="cell", severity="error", member=None, what=f"this is the wheel of {own.id}, not of {asked.id}",
+            kind="cell", severity="error", member=None, what=f"this is the wheel of {own.id}, not of {requested.id}",
             help=f"pass --cell {own.id}, or no --cell at all",
         )  # fmt: skip
-        return found.model_copy(update={"cell": asked.id, "findings": [other, *found.findings]})
-    cell = asked or own
+        return found.model_copy(update={"cell": requested.id, "findings": [other, *found.findings]})
+    cell = requested or own
     if cell is None:
         return verify(wheel)
     expected = _expected(finder.declaration, wheel, cell, embedded)

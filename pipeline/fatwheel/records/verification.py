@@ -92,6 +92,6 @@ class Verification(Record):
         return [finding for finding in self.findings if finding.severity == "error"]
 
     @property
-    def sound(self) -> bool:
+    def valid(self) -> bool:
         """Whether it has no errors; warnings are allowed."""
         return not self.errors

@@ -21,12 +21,12 @@ def find_python(name: WheelName) -> tuple[str | None, str]:
     reason = _foreign_platform(name)
     if reason:
         return None, reason
-    wanted = dict.fromkeys(_versions(name.tags))
-    for version in wanted:
+    requested = dict.fromkeys(_versions(name.tags))
+    for version in requested:
         path = shutil.which(f"python{version}")
         if path and _has_version(path, version):
             return path, ""
-    shown = " or ".join(wanted) or name.tag_text
+    shown = " or ".join(requested) or name.tag_text
     return None, f"the wheel needs Python {shown}, which is not on PATH"
 
 

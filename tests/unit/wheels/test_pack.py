@@ -41,7 +41,7 @@ def test_the_file_name_is_normalized_and_has_the_local_version(tmp_path):
 def test_a_packed_wheel_is_valid(tmp_path):
     found = verify(demo(tmp_path))
     assert found.findings == []
-    assert found.sound
+    assert found.valid
 
 
 def test_members_are_sorted_and_dist_info_comes_last_with_record_at_the_end(tmp_path):

@@ -69,22 +69,22 @@ def repack(
     executable bit. Raises `VerificationError` for a wheel that does not match its RECORD or is not safe to unpack,
     `UsageError` for changes that are not possible.
     """
-    wanted = changes or Changes()
+    requested = changes or Changes()
     with Archive.open(wheel) as archive, tempfile.TemporaryDirectory(prefix="fatwheel-repack-") as temporary:
         inspected = inspect_archive(archive, digests=level is None)
         require_intact(inspected, "cannot be repacked")
-        name = rename(archive.name, wanted)
-        excluded = _find_excluded(archive, wanted.exclude)
+        name = rename(archive.name, requested)
+        excluded = _find_excluded(archive, requested.exclude)
         contents = [one for member, one in inspected.contents.items() if member not in excluded]
         edition = Edition.of(archive, contents, name)
-        edition.with_bill |= wanted.sbom
-        if wanted.strip_debug or edition.with_bill or excluded:
+        edition.with_bill |= requested.sbom
+        if requested.strip_debug or edition.with_bill or excluded:
             _read_code(edition)
         if excluded:
             _check_targets(edition, excluded)
-        stripped = _strip(edition, Path(temporary)) if wanted.strip_debug else {}
+        stripped = _strip(edition, Path(temporary)) if requested.strip_debug else {}
         edition.libraries = {member: item_from_file(member, one.path) for member, one in stripped.items()}
-        _rewrite_stamps(edition, wanted.stamps)
+        _rewrite_stamps(edition, requested.stamps)
         path = edition.write(
             out_dir / name.text,
             level=compression.DEFAULT_LEVEL if level is None else level,

@@ -46,15 +46,15 @@ def find_strip(architecture: str, environ: Mapping[str, str] = os.environ) -> st
 
     Raises `UsageError` if there is none.
     """
-    wanted = environ.get("STRIP")
+    requested = environ.get("STRIP")
     native = "strip" if architecture == platform.machine() else None
-    names = [wanted] if wanted else [f"{architecture}-linux-gnu-strip", native, "llvm-strip"]
+    names = [requested] if requested else [f"{architecture}-linux-gnu-strip", native, "llvm-strip"]
     for name in names:
         found = shutil.which(name, path=environ.get("PATH")) if name else None
         if found:
             return found
     raise UsageError(
-        f"no `strip` found for {architecture} libraries" if not wanted else f"STRIP='{wanted}' not found",
+        f"no `strip` found for {architecture} libraries" if not requested else f"STRIP='{requested}' not found",
         help=f"install binutils (binutils-{architecture.replace('_', '-')}-linux-gnu) or llvm, or set STRIP",
     )
 
