@@ -27,6 +27,7 @@ from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest
 from fatwheel.errors import BuildError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.records.build import BuildRecord, Parallelism, ToolchainRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
@@ -273,7 +274,9 @@ class _BuildExecution:
         job.notify(f"{cell.id}: {package.name} {cell.full_version}{with_nvcc}{inside}")
         if not command:  # a shim without files
             return _CommandResult(0.0, share, 0, None)
-        job.notify(f"{cell.id}: {share.jobs} jobs: {share.reason}" + (f"; cache: {cache.mode}" if cache else ""))
+        job.notify(
+            f"{cell.id}: {count_of(share.jobs, 'job')}: {share.reason}" + (f"; cache: {cache.mode}" if cache else "")
+        )
         variables[_MARK] = str(self.work.folder)
         with open(self.work.log, "ab") as log:
             watch = self._watchdog(log, cache, variables)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fatwheel.formatting import count_of
 from fatwheel.records.build import Parallelism
 from fatwheel.sizes import size
 
@@ -47,7 +48,7 @@ def choose_jobs(
     """
     by_cores = max(1, found.cores // (threads * beside))
     by_memory = max(1, found.memory // (job_memory * threads * beside))
-    reason = f"{found.cores} cores, {size(found.memory)} free at {size(job_memory)} per compiler"
+    reason = f"{count_of(found.cores, 'core')}, {size(found.memory)} free at {size(job_memory)} per compiler"
     if threads > 1:
         reason += f" with {threads} threads"
     if beside > 1:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from fatwheel.building.process_tree import Process, memory, tree
 from fatwheel.errors import BuildTimeout
-from fatwheel.formatting import duration
+from fatwheel.formatting import count_of, duration
 from fatwheel.secret_names import redact
 from fatwheel.sizes import size
 
@@ -129,7 +129,7 @@ def _process_table(found: list[Process]) -> str:
 
 def _summary(found: list[Process]) -> str:
     newest = max(found, key=lambda one: one.pid)
-    return f"{len(found)} processes, the newest is {newest.command[:120]}"
+    return f"{count_of(len(found), 'process', 'processes')}, the newest is {newest.command[:120]}"
 
 
 def _lines(path: str, count: int) -> str:

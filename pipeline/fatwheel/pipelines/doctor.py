@@ -23,6 +23,7 @@ from fatwheel.building.parallel import choose_jobs, inspect_machine
 from fatwheel.building.toolchain import on_pypi
 from fatwheel.declaration import Declaration
 from fatwheel.errors import BuildError
+from fatwheel.formatting import count_of
 from fatwheel.plan import make_plan
 from fatwheel.processes import run
 from fatwheel.records.doctor import Diagnosis, Finding, Readiness
@@ -58,7 +59,7 @@ def diagnose(declaration: Declaration | None, environ: Mapping[str, str], *, eng
 def _check_machine(environ: Mapping[str, str]) -> Iterator[Finding]:
     found = inspect_machine()
     jobs = choose_jobs(found)
-    yield Finding(area="machine", name="parallelism", state="ok", detail=f"{jobs.jobs} jobs: {jobs.reason}")
+    yield Finding(area="machine", name="parallelism", state="ok", detail=f"{count_of(jobs.jobs, 'job')}: {jobs.reason}")
     for name, folder, variable in (
         ("work", Path(tempfile.gettempdir()), "TMPDIR"),
         ("cache", cache_root(environ), "FATWHEEL_CACHE"),

@@ -15,6 +15,7 @@ from fatwheel.building.build_cell import build_cell, can_build
 from fatwheel.building.cache import Notify, output_folder
 from fatwheel.declaration import Declaration
 from fatwheel.errors import PipelineError, UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.index import make_index
 from fatwheel.plan import unknown_cell_error
 from fatwheel.processes import run
@@ -153,7 +154,7 @@ def _release(plan: Plan, rows: Sequence[Rehearsed], options: Options, notify: No
     expected = {row.id for row in rows if row.build != "not here"}
     narrowed = plan.model_copy(update={"cells": [cell for cell in plan.cells if cell.id in expected]})
     wheels = [options.folder / "wheels" / row.wheel for row in rows if row.build == "done"]
-    notify(f"release {len(wheels)} wheels as {plan.tag}")
+    notify(f"release {count_of(len(wheels), 'wheel')} as {plan.tag}")
     store = open_store(f"dir:{options.folder / 'store'}")
     return release(store, ReleaseRequest(tag=plan.tag or plan.channel, files=tuple(wheels), plan=narrowed))
 
@@ -161,7 +162,7 @@ def _release(plan: Plan, rows: Sequence[Rehearsed], options: Options, notify: No
 def _index(rows: Sequence[Rehearsed], options: Options, notify: Notify) -> list[Rehearsed]:
     folder = options.folder / "index"
     report = make_index(open_store(f"dir:{options.folder / 'store'}"), folder)
-    notify(f"index: {report.wheels} wheels on {report.pages} pages")
+    notify(f"index: {count_of(report.wheels, 'wheel')} on {count_of(report.pages, 'page')}")
     written = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     listed = {entry["file"] for entry in [*written["wheels"], *written.get("sdists", [])]}
     return [row.model_copy(update={"index": "listed" if row.wheel in listed else "-"}) for row in rows]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fatwheel.errors import UsageError
+from fatwheel.formatting import count_of
 from fatwheel.markdown import escape, table
 from fatwheel.plan.plan_validation import MATRIX_JOBS
 from fatwheel.records.plan import Cell, Plan
@@ -95,7 +96,7 @@ def render_summary(plan: Plan, built: set[str]) -> str:
         name = cell.id if cell.id in built else f"{cell.id} (not built)"
         rows.append((name, dotted(cell.targets) or "-", f"`{cell.wheel}`", tested))
     lines = [
-        f"### {plan.tag or plan.channel}: {len(plan.cells)} wheels, {len(built)} built in this run",
+        f"### {plan.tag or plan.channel}: {count_of(len(plan.cells), 'wheel')}, {len(built)} built in this run",
         "",
         *table(("cell", "targets", "wheel", "GPU test"), rows),
     ]
