@@ -1,1 +1,1 @@
-"""The release station: what is wanted against what a store holds, one action for each asset."""
+"""The release stage: compares the expected assets with a release and uploads what is missing."""

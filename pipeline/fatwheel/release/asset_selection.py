@@ -1,4 +1,4 @@
-"""From given files to wanted assets: judged, hashed, and each wheel with its metadata behind it."""
+"""Selects the files to upload and hashes them; each wheel brings its METADATA as a second asset."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fatwheel.stores.remote import Rules
 
 @dataclass(frozen=True)
 class AssetSelection:
-    """The given files by what may become of them; ``refused`` are settled already."""
+    """The given files: those that may be uploaded, and the records of those that are withheld."""
 
     accepted: tuple[Given, ...]
     refused: tuple[AssetRecord, ...]
 
 
 def select_assets(given: Sequence[Given], request: ReleaseRequest, rules: Rules) -> AssetSelection:
-    """Judge the files by all that can be known without reading them."""
+    """Check the files without reading their contents."""
     limit = limit_of(request, rules)
     accepted, refused = [], []
     for one in given:
@@ -39,7 +39,7 @@ def select_assets(given: Sequence[Given], request: ReleaseRequest, rules: Rules)
 
 
 def asset_names(sorted_out: AssetSelection, request: ReleaseRequest) -> tuple[str, ...]:
-    """The names of all assets that are to go up, but for the closing ones."""
+    """The names of all assets to upload, except the generated ones (manifest and checksums)."""
     names = [one.name for one in sorted_out.accepted]
     if request.metadata:
         names += [one.name + METADATA for one in sorted_out.accepted if one.metadata is not None]
@@ -49,9 +49,9 @@ def asset_names(sorted_out: AssetSelection, request: ReleaseRequest) -> tuple[st
 def hash_all(
     sorted_out: AssetSelection, request: ReleaseRequest, progress: ProgressListener
 ) -> tuple[tuple[FileJob, ...], tuple[AssetRecord, ...]]:
-    """Hash the files, two at a time; those whose bytes contradict their records are withheld.
+    """Hash the files, two at a time; withhold those whose digest differs from their records.
 
-    Digests of an earlier run count as long as a file's size and modification time are the same.
+    Digests of an earlier run are reused if a file's size and modification time are unchanged.
     """
     known = {(f.path, f.size, f.mtime_ns): f.sha256 for f in request.hashed}
 
@@ -78,7 +78,7 @@ def hash_all(
 
 
 def file_job(one: Given, sha256: Digest, *, metadata: bool) -> FileJob:
-    """What becomes of one file: an asset, and behind a wheel its METADATA."""
+    """The upload job of one file: the asset, followed by the METADATA of a wheel."""
     wanted = ExpectedAsset(one.name, one.size, sha256, one.member or one.path, one.mtime_ns)
     if metadata and one.metadata is not None:
         return FileJob((wanted, expected_asset(one.name + METADATA, one.metadata)))
@@ -86,6 +86,6 @@ def file_job(one: Given, sha256: Digest, *, metadata: bool) -> FileJob:
 
 
 def limit_of(request: ReleaseRequest, rules: Rules) -> int:
-    """Bytes. What is as large is withheld. A declaration may lower a store's own limit, but not raise it."""
+    """The size in bytes from which files are withheld. matrix.yaml may lower a store's hard limit, not raise it."""
     asked = request.size_limit or (request.plan.size_limit if request.plan else rules.size_limit)
     return min(asked, rules.size_limit) if rules.hard else asked

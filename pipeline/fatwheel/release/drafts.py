@@ -1,4 +1,4 @@
-"""The one release of a tag that is written to: found, or made as a draft."""
+"""Finds the release of a tag to write to, or creates a draft."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Opening:
-    """What is asked for when a draft is made."""
+    """The properties of a new draft."""
 
     tag: str
     commit: str | None
@@ -34,7 +34,8 @@ class Opening:
 def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRelease | None, tuple[str, ...]]:
     """The release to write to, or None to make one, with notes. Raises `ReleaseRefused`.
 
-    A published one comes before any draft; of several drafts the oldest is taken, so that two writers take the same.
+    A published release takes precedence over drafts. Of several drafts the oldest is chosen, so that concurrent runs
+    choose the same one.
     """
     published = [release for release in found if not release.draft]
     drafts = sorted((r for r in found if r.draft), key=lambda r: (len(r.id), r.id))
@@ -53,12 +54,12 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
 
 
 def same_commit(release: RemoteRelease, commit: str | None) -> bool:
-    """Whether a draft is known to be of the very commit that is released now."""
+    """Whether a release is a draft known to be of this commit."""
     return bool(release.draft and commit and _SHA.fullmatch(commit) and release.commit == commit)
 
 
 class ReleaseRequests:
-    """The requests around the uploads: each tried patiently, since nothing goes without them."""
+    """The requests other than uploads, each with retries."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class ReleaseRequests:
         self._stop = stop
 
     def call(self, request: Callable[..., T], *arguments: Any) -> T:
-        """Return what a request returns, with retries."""
+        """Call a function with retries, and return its result. Raises `StoreFailure`."""
         retrier = Retrier(self._policy, self._clock, self._stop, on_limit=self._pacer.hold, notify=self._notify)
         return retrier.call(request, *arguments)
 
@@ -87,7 +88,7 @@ class ReleaseRequests:
         return self.call(self.store.find, tag)
 
     def obtain(self, opening: Opening) -> tuple[RemoteRelease, bool, tuple[str, ...]]:
-        """Find the release or make the draft: the release, whether it was made now, and notes."""
+        """Find the release or create a draft. Returns the release, whether this run created it, and notes."""
         made = False
 
         def once() -> tuple[RemoteRelease, bool, tuple[str, ...]]:
@@ -107,14 +108,16 @@ class ReleaseRequests:
                 )
             except StoreFailure as failure:
                 if failure.kind is FailureKind.AMBIGUOUS:
-                    self._await(opening)  # else a draft that landed unseen would get a twin
+                    self._await(
+                        opening
+                    )  # the draft may exist although the response was lost: do not create a second one
                 raise
             return self._first_of(draft, opening), True, notes
 
         return self.call(once)
 
     def publish(self, release: RemoteRelease, *, commit: str | None, notes: str | None) -> RemoteRelease:
-        """Publish a draft; an answer that was lost is looked up."""
+        """Publish a draft; after a lost response, check whether it was published."""
 
         def once() -> RemoteRelease:
             self._pacer.acquire()
@@ -123,7 +126,9 @@ class ReleaseRequests:
             except StoreFailure as failure:
                 if failure.kind is not FailureKind.AMBIGUOUS:
                     raise
-                found = self.store.by_id(release.id)  # not by its tag: somebody else may have published another
+                found = self.store.by_id(
+                    release.id
+                )  # not by its tag: another process may have published another draft of it
                 if found is None or found.draft:
                     raise
                 return found
@@ -131,7 +136,7 @@ class ReleaseRequests:
         return self.call(once)
 
     def _first_of(self, draft: RemoteRelease, opening: Opening) -> RemoteRelease:
-        """The draft just made, unless another writer made one before: then that one, and this empty one goes."""
+        """The new draft; if another process created one earlier, delete the new one and return that."""
         chosen, _ = choose([r for r in self.store.find(opening.tag) if r.id != draft.id] + [draft], opening.commit)
         if chosen is None or chosen.id == draft.id:
             return draft

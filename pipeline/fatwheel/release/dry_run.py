@@ -1,4 +1,4 @@
-"""What would be done, or cannot be, told without doing it."""
+"""Reports what a release would do, without uploading anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fatwheel.stores.remote import RemoteAsset
 def dry_run(
     jobs: Iterable[Job], around: UploadContext, by_name: Mapping[str, RemoteAsset], why: str = "dry run"
 ) -> list[AssetRecord]:
-    """An outcome for each asset with nothing sent: what is there, what is in the way, and what would be done."""
+    """Return the outcome of each asset without uploading it: identical, a conflict, or the action it would need."""
     records = []
     for job in jobs:
         if not isinstance(job, FileJob):
@@ -37,7 +37,7 @@ def dry_run(
 
 
 def missing_assets(planned: Iterable[str], present: Mapping[str, RemoteAsset]) -> list[AssetRecord]:
-    """Planned wheels that did not come now: live from an earlier run, or missing."""
+    """Return records of the planned wheels that were not given: uploaded by an earlier run, or missing."""
     records = []
     for name in planned:
         there = present.get(name)

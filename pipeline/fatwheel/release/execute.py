@@ -1,4 +1,4 @@
-"""All deliveries of a release: a few at a time, each by itself, the smallest first and alone."""
+"""Runs all upload jobs: a few in parallel and independently, after the smallest has had a response."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ from fatwheel.stores.remote import RemoteAsset
 Deliver = Callable[[ExpectedAsset], AssetRecord]
 
 GRACE = 5.0
-"""Seconds that an interrupted run gives its uploads to end: one that waits for an answer would take minutes."""
+"""Seconds that an interrupted run waits for its uploads to stop; waiting for a response could take minutes."""
 
 
 class Job(Protocol):
-    """Something that becomes assets. ``size`` in bytes, to begin with the smallest."""
+    """A source of one or more assets. Jobs run in order of ``size`` (bytes)."""
 
     @property
     def name(self) -> str:
-        """The asset's name, or what it comes from."""
+        """The name of the asset or of its workflow artifact."""
 
     @property
     def size(self) -> int:
-        """Of all that there is to send, or nearly."""
+        """The approximate number of bytes to upload."""
 
     def run(self, deliver: Deliver) -> list[AssetRecord]:
-        """Deliver the assets, one after the other."""
+        """Upload the assets one after the other, and return their records."""
 
     def skipped(self, reason: str) -> list[AssetRecord]:
-        """What is told of the assets if they are not even tried."""
+        """The records of the assets if no upload is attempted."""
 
 
 @dataclass(frozen=True)
 class FileJob:
-    """An asset, and those that are of use only with it: they follow if it is live."""
+    """An asset and its companions, which are uploaded only if the first asset was."""
 
     assets: tuple[ExpectedAsset, ...]
 
     @property
     def name(self) -> str:
-        """The first one's."""
+        """The name of the first asset."""
         return self.assets[0].name
 
     @property
     def size(self) -> int:
-        """The first one's."""
+        """The size of the first asset, in bytes."""
         return self.assets[0].size
 
     def run(self, deliver: Deliver) -> list[AssetRecord]:
-        """Deliver them."""
+        """Upload the assets, and return their records."""
         first = deliver(self.assets[0])
         if first.live:
             return [first, *map(deliver, self.assets[1:])]
         return [first, *self.skipped(f"{self.name} is not live")[1:]]
 
     def skipped(self, reason: str) -> list[AssetRecord]:
-        """None of them was sent."""
+        """Return a record with the outcome not-sent for each asset."""
         return [
             AssetRecord(name=one.name, outcome="not-sent", size=one.size, sha256=one.sha256, reason=reason)
             for one in self.assets
@@ -75,11 +75,11 @@ def execute(
     snapshot: dict[str, RemoteAsset],
     settled: Callable[[AssetRecord], None],
 ) -> None:
-    """Deliver all jobs. ``settled`` is called in this thread with each record, as soon as there is one.
+    """Run all jobs. ``settled`` is called in this thread with each record as soon as it is known.
 
-    The smallest asset goes first: while it has had no answer the others wait, so that a release which refuses
-    everything is asked only once. Ctrl-C opens the breaker and is raised again when the workers have stopped, or have
-    had time for it: they are daemons, which do not keep the process.
+    The smallest asset goes first and the others wait for its response, so that a release that rejects all uploads
+    receives only one request. Ctrl-C opens the circuit breaker; it is raised again once the workers have stopped or
+    `GRACE` seconds have passed. Workers are daemon threads, which do not keep the process alive.
     """
     todo: SimpleQueue[Job] = SimpleQueue()
     for job in sorted(jobs, key=lambda job: (job.size, job.name)):
@@ -94,7 +94,7 @@ def execute(
                 done.put(_deliver(todo.get(block=False), around, snapshot))
             except Empty:
                 return
-            except BaseException as error:  # noqa: BLE001  (raised again in the thread that waits for it)
+            except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
                 done.put(error)
                 return
 

@@ -1,4 +1,4 @@
-"""What is too large for one store goes to another, where the declaration says so."""
+"""Releases files over the size limit to the fallback store (``size.over: elsewhere``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNLIMITED = 1 << 62  # bytes
 
 
 class FallbackProgress:
-    """Progress in the other store: it is shown, but the record of this release's run is not its own."""
+    """Progress of uploads to the fallback store: shown, but not written to this release's journal."""
 
     def __init__(self, progress: ProgressListener) -> None:
         self._progress = progress
@@ -40,7 +40,7 @@ class FallbackProgress:
 
 
 def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> ReleaseRequest:
-    """The part of a request that goes to the other store, as a request of its own."""
+    """The request that releases these files to the fallback store."""
     names = {file.name for file in files}
     plan = request.plan
     if plan is not None:
@@ -49,7 +49,7 @@ def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> Releas
         request,
         files=tuple(files),
         plan=plan,
-        commit=None if store.rules().whole else request.commit,  # another repository has no such commit
+        commit=None if store.rules().whole else request.commit,  # the commit is not in another repository
         size_limit=UNLIMITED,
         over="withhold",
         elsewhere=None,
@@ -60,7 +60,7 @@ def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> Releas
 
 
 def moved(record: AssetRecord, there: ReleaseRecord | PipelineError, store: Store) -> AssetRecord:
-    """The record of one that was withheld for its size, with where it is now."""
+    """The record of a withheld asset, updated with its outcome in the fallback store."""
     if isinstance(there, PipelineError):
         return record.model_copy(update={"reason": f"{record.reason}; {store.spec}: {there.what}"})
     other = next((asset for asset in there.assets if asset.name == record.name), None)

@@ -1,4 +1,4 @@
-"""The end of a release: its manifest and sums, a last look at everything, and publishing."""
+"""Completes a release: uploads its manifest and checksums, verifies all assets, and publishes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fatwheel.stores.store_errors import StoreFailure
 
 @dataclass
 class FinalAssets:
-    """What came of the closing assets: their outcomes, notes, and the manifest, if it was made."""
+    """The result of uploading the generated assets: records, notes, and the manifest, if one was written."""
 
     records: list[AssetRecord] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class FinalAssets:
 
 @dataclass(frozen=True)
 class Finalizer:
-    """What the last steps of one release need."""
+    """The last steps of one release."""
 
     around: UploadContext
     counter: ReleaseRequests
@@ -39,7 +39,7 @@ class Finalizer:
     plan: Plan | None
 
     def close(self, records: Mapping[str, AssetRecord], given: Sequence[Given]) -> FinalAssets:
-        """Send the manifest and the sums, if anything is live."""
+        """Upload the manifest and the checksums, if any asset is in the release."""
         breaker = self.around.breaker
         closing = FinalAssets()
         if breaker.opened.is_set() or not any(record.live for record in records.values()):
@@ -81,7 +81,7 @@ class Finalizer:
         return closing
 
     def _listing(self, ours: Mapping[str, Digest]) -> dict[str, RemoteAsset]:
-        """What is there, with every digest: the store's, else what this run has verified, else from reading."""
+        """The assets by name, with digests: from the store, else verified by this run, else computed by downloading."""
         known = {}
         for name, asset in self.counter.call(self.around.listing).items():
             if asset.digest is None and asset.whole:
@@ -92,7 +92,7 @@ class Finalizer:
         return known
 
     def publish(self, records: Mapping[str, AssetRecord], *, whole: bool, page: str | None) -> str | None:
-        """Publish the draft; why not, if it is not to be or cannot be."""
+        """Publish the draft. Returns the reason if it was not published."""
         release = self.around.release
         lacking = [record.name for record in records.values() if not record.settled]
         if whole and lacking:
@@ -105,7 +105,7 @@ class Finalizer:
         try:
             if wrong := self._verify(records):
                 return "; ".join(wrong)
-            if self.commit:  # the uploads took their time: the tag may have been made of another commit meanwhile
+            if self.commit:  # the tag may have been created at another commit during the uploads
                 self.counter.call(self.around.store.check, release.tag, self.commit)
             notes = None if page is None else merged(release.notes, page)
             self.counter.publish(release, commit=self.commit, notes=notes)
@@ -114,7 +114,7 @@ class Finalizer:
         return None
 
     def describe(self, page: str) -> str | None:
-        """Bring the page of a published release up to date, if fatwheel wrote it; why not, if it cannot be."""
+        """Update the notes of a published release if fatwheel wrote them. Returns the reason if that failed."""
         release = self.around.release
         notes = merged(release.notes, page)
         if not has_page(release.notes) or notes.split() == release.notes.split() or self.around.breaker.opened.is_set():
@@ -127,9 +127,9 @@ class Finalizer:
         return None
 
     def _verify(self, records: Mapping[str, AssetRecord]) -> list[str]:
-        """What a fresh listing says against the outcomes.
+        """Compare a fresh listing with the outcomes, and return the differences.
 
-        Half-uploads of names that nobody wants are cleared, and what this run made under a wrong name.
+        Deletes incomplete uploads of other names, and assets of this run that the server renamed.
         """
         listing = self.counter.call(self.around.listing)
         wrong = []

@@ -1,4 +1,4 @@
-"""How a release stands against its plan and its manifest, and publishing one that was held."""
+"""Compares a release with its plan and manifest, and publishes a draft."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fatwheel.stores.store_errors import StoreFailure
 
 @dataclass(frozen=True)
 class ReleaseStatus:
-    """What a look at a release found. ``release`` is None if there is none of its tag."""
+    """The state of a release. ``release`` is None if the tag has no release."""
 
     record: ReleaseRecord
     release: RemoteRelease | None
@@ -34,7 +34,7 @@ class ReleaseStatus:
 
 
 class Inspector:
-    """Looks at releases of one store; ``publish`` is all that it changes."""
+    """Reads the releases of one store; only ``publish`` changes anything."""
 
     def __init__(self, store: Store, *, policy: RetryPolicy | None = None, clock: Clock | None = None) -> None:
         self.store = store
@@ -45,9 +45,9 @@ class Inspector:
         self.counter = ReleaseRequests(store, self.policy, self.clock, self.breaker.opened, self.pacer)
 
     def look(self, tag: str, plan: Plan | None = None) -> ReleaseStatus:
-        """Hold what is live against the manifest's digests and the plan's wheels.
+        """Compare the assets with the digests in the manifest and the wheels of the plan.
 
-        Without a plan the manifest's own is taken. Raises `ReleaseRefused` for a store that cannot be read.
+        Without a plan, the plan in the manifest is used. Raises `ReleaseRefused` if the store cannot be read.
         """
         try:
             return self._look(tag, plan)
@@ -55,9 +55,9 @@ class Inspector:
             raise ReleaseRefused(failure.what, where=self.store.spec, help=failure.help) from failure
 
     def publish(self, tag: str, plan: Plan | None = None, *, partial: bool = False) -> ReleaseRecord:
-        """Publish a draft whose assets are all as its manifest says, and complete if its plan asks for that.
+        """Publish a draft if its assets match its manifest and, if its plan requires it, none is missing.
 
-        One that is published already stays as it is.
+        A release that is already published is not changed. Raises `ReleaseRefused` if the tag has no release.
         """
         found = self.look(tag, plan)
         release, record = found.release, found.record

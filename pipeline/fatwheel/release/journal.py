@@ -1,4 +1,4 @@
-"""The local record of a release, written as it goes on, from which a killed run resumes."""
+"""The release journal: a local file, updated during a release, from which an interrupted release resumes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FOLDER = Path(".fatwheel")
 
 
 def default_place(tag: str) -> Path:
-    """Where the record of a tag's release lies if nobody says otherwise."""
+    """The default path of the journal of a tag's release."""
     return FOLDER / f"release-{re.sub(r'[^A-Za-z0-9._+-]', '_', tag)}.json"
 
 
 class Journal:
-    """Keeps the record of one run on disk, whole after every event.
+    """Writes the journal of one release; the file is complete after every event.
 
-    A disk that is full ends no upload: ``problem`` says why the record is behind, until it can be written again.
+    A full disk stops no upload: ``problem`` is the reason the file is out of date, or None once it could be written.
     """
 
     def __init__(self, place: Path, start: ReleaseJournal) -> None:
@@ -29,35 +29,35 @@ class Journal:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Write it for the first time."""
+        """Write the file for the first time."""
         with self._lock:
             self._write()
 
     def say(self, text: str) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def hashed(self, file: HashedFile) -> None:
-        """Keep a digest; it takes the place of an older one of the same file."""
+        """Store a digest, replacing an older one of the same file."""
         with self._lock:
             others = [f for f in self.record.hashed if f.path != file.path]
             self._write(hashed=[*others, file])
 
     def opened(self, release_id: str) -> None:
-        """Keep which release is written to."""
+        """Store the ID of the release."""
         with self._lock:
             self._write(release_id=release_id)
 
     def settled(self, record: AssetRecord) -> None:
-        """Keep an outcome."""
+        """Store the outcome of an asset."""
         with self._lock:
             others = [a for a in self.record.assets if a.name != record.name]
             self._write(assets=[*others, record])
 
     def finish(self) -> None:
-        """The run came to its end."""
+        """Mark the release as finished."""
         with self._lock:
             self._write(finished=True)
 

@@ -1,4 +1,4 @@
-"""A release from its first look to its publishing."""
+"""Runs a release, from its preflight checks to publishing it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def release(
     clock: Clock | None = None,
     progress: ProgressListener | None = None,
 ) -> ReleaseRecord:
-    """Bring the files into the release of a tag, and publish it if its policy allows.
+    """Upload the files to the release of a tag, and publish it if its policy allows.
 
-    The record has one outcome for each wanted asset. Raises `UsageError` or `ReleaseRefused`, with all reasons at
-    once, before anything is sent; what happens after that is in the record.
+    The record has one outcome for each expected asset. Raises `UsageError` or `ReleaseRefused`, with all reasons at
+    once, before anything is uploaded; later failures are in the record.
     """
     given = preflight(request.files) if request.files or not request.run else ()
     unknown = sorted(request.replace - {one.name for one in given})
@@ -48,7 +48,7 @@ def release(
 
 
 def preflight(files: Sequence[Path]) -> tuple[Given, ...]:
-    """Look at the files and their names. Raises `UsageError` or `ReleaseRefused` with everything that is wrong."""
+    """Check the files and their names. Raises `UsageError` or `ReleaseRefused` with all errors."""
     given, problems = gather(files)
     names = name_problems(given)
     if problems:
@@ -61,7 +61,7 @@ def preflight(files: Sequence[Path]) -> tuple[Given, ...]:
 
 
 class Run:
-    """One release in the making."""
+    """The state of a release while it runs."""
 
     def __init__(
         self, store: Store, request: ReleaseRequest, policy: RetryPolicy, clock: Clock, progress: ProgressListener
@@ -136,7 +136,7 @@ class Run:
         return intake
 
     def _tell_of(self, parts: AssetSelection) -> None:
-        """What goes up and is less than a whole wheel with its metadata."""
+        """Add notes on wheels without metadata, placeholder wheels and partial wheels."""
         bare = [one.name for one in parts.accepted if one.is_wheel and one.metadata is None]
         if bare and self.request.metadata:
             self.notes.append(f"no METADATA could be read from {', '.join(bare)}: sent without .metadata beside it")
@@ -148,7 +148,7 @@ class Run:
                 self.notes.append(f"{one.name} is a slice: {', '.join(one.build.slice)} alone")
 
     def _diverted(self, files: Sequence[Path], records: Sequence[AssetRecord]) -> list[AssetRecord]:
-        """Files that were withheld for their size, on their way to the other store, if there is one."""
+        """Release files over the size limit to the fallback store, if there is one."""
         store = self.request.elsewhere
         if store is None or not files:
             return list(records)
@@ -207,7 +207,7 @@ class Run:
             self._settle(record)
         published = not release.draft
         page = None
-        if closing.manifest:  # it tells of earlier runs too
+        if closing.manifest:  # it includes earlier runs
             page = release_notes(request.tag, closing.manifest.assets, closing.manifest.absent)
         if published and page and (problem := ending.describe(page)):
             self.notes.append(problem)
@@ -221,7 +221,7 @@ class Run:
     def _compare(
         self, found: RemoteRelease | None, present: Sequence[RemoteAsset], jobs: Sequence[Job]
     ) -> ReleaseRecord:
-        """Change nothing: for a dry run, and for an immutable release, which holds all that is wanted or never will."""
+        """Report without changing anything: for a dry run, and for an immutable release."""
         immutable = found is not None and found.immutable
         around = self._surroundings(found or RemoteRelease("", self.request.tag, draft=True), made=found is None)
         by_name = {asset.name: asset for asset in present}
@@ -250,7 +250,7 @@ class Run:
         )
 
     def _count(self, parts: AssetSelection, present: Sequence[RemoteAsset]) -> None:
-        """Refuse what would be more assets than a release may have; one place is kept for a swap."""
+        """Raise `ReleaseRefused` for too many assets; one is reserved for replacing an asset."""
         names = {asset.name for asset in present} | set(asset_names(parts, self.request)) | set(GENERATED)
         if self.request.run:
             names |= set(planned_names(self.request))

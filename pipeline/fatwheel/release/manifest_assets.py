@@ -1,4 +1,4 @@
-"""What goes up last, since it speaks of all the rest: ``manifest.json`` and ``SHA256SUMS``."""
+"""The generated assets ``manifest.json`` and ``SHA256SUMS``, uploaded last because they list all others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fatwheel.stores.remote import RemoteAsset
 
 
 def expected_asset(name: str, data: bytes) -> ExpectedAsset:
-    """An asset made here."""
+    """The asset with this name and content."""
     return ExpectedAsset(name, len(data), Digest.of(data), data)
 
 
 def read_manifest(data: bytes) -> Manifest | None:
-    """An earlier run's manifest, or None if this is none."""
+    """Parse a manifest; None if the data is not one."""
     try:
         return Manifest.model_validate_json(data)
     except ValidationError:
@@ -40,7 +40,7 @@ def manifest(
     absent: Sequence[AssetRecord],
     earlier: Manifest | None,
 ) -> Manifest:
-    """The manifest of what is live, with this run's records, and an earlier run's for what this one did not bring."""
+    """The manifest of the uploaded assets, with the records of this run, else those of the earlier manifest."""
     before = {asset.name: asset for asset in earlier.assets} if earlier else {}
     assets = []
     for asset in sorted(live, key=lambda a: a.name):
@@ -66,7 +66,7 @@ def manifest(
 
 
 def sums(live: Sequence[RemoteAsset]) -> ExpectedAsset:
-    """A line for each live asset but itself, as ``sha256sum --check`` reads them."""
+    """``SHA256SUMS`` of all other uploaded assets, for ``sha256sum --check``."""
     lines = [
         f"{asset.digest}  {asset.name}\n"
         for asset in sorted(live, key=lambda a: a.name)

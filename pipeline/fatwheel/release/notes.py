@@ -12,13 +12,13 @@ from fatwheel.records.smoke import SmokeRecord
 from fatwheel.targets import dotted
 
 BEGIN, END = "<!-- fatwheel -->", "<!-- /fatwheel -->"
-"""Around what is written here, so that what people write around it stays theirs."""
+"""Markers around the generated text; text outside them is not changed."""
 
 _OURS = re.compile(re.escape(BEGIN) + r".*?(?:" + re.escape(END) + r"\r?\n?|\Z)", re.DOTALL)
 
 
 class ReleasedFile(Protocol):
-    """A file of the release with its records: one that is given, or one that a manifest tells of."""
+    """A file of the release with its records: a given file, or an entry of a manifest."""
 
     @property
     def name(self) -> str:
@@ -30,15 +30,15 @@ class ReleasedFile(Protocol):
 
     @property
     def build(self) -> BuildRecord | None:
-        """How it was built."""
+        """Its build record."""
 
     @property
     def smoke(self) -> SmokeRecord | None:
-        """What its test saw."""
+        """Its smoke record."""
 
 
 class MissingAsset(Protocol):
-    """A wanted asset that is not in the release."""
+    """An expected asset that is not in the release."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class MissingAsset(Protocol):
 
     @property
     def outcome(self) -> str:
-        """What became of it."""
+        """Its release outcome."""
 
     @property
     def reason(self) -> str:
@@ -70,7 +70,7 @@ def release_notes(tag: str, described: Sequence[ReleasedFile], lacking: Sequence
 
 
 def merged(existing: str, page: str) -> str:
-    """A release's text with ``page`` in the place of an earlier one, or at the end; all else stays as it is."""
+    """The notes of a release with ``page`` replacing the generated text, or appended; other text is not changed."""
     block = f"{BEGIN}\n{page.rstrip()}\n{END}\n"
     if has_page(existing):
         return _OURS.sub(lambda _: block, existing, count=1)
@@ -78,7 +78,7 @@ def merged(existing: str, page: str) -> str:
 
 
 def has_page(existing: str) -> bool:
-    """Whether fatwheel wrote into a text before."""
+    """Whether a text contains generated notes."""
     return BEGIN in existing
 
 

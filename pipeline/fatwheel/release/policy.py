@@ -1,4 +1,4 @@
-"""Which of the given files may go up, and why the others may not."""
+"""Decides which files may be uploaded, and why the others are withheld."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fatwheel.stores.remote import Rules
 
 GENERATED = (MANIFEST, SUMS)
 TEMPORARY = ".replacing"
-"""What a newer run's bytes are called until they are verified and may take the name."""
+"""Suffix of a replacement asset until it has been verified and renamed."""
 
 _KEPT = re.compile(r"[A-Za-z0-9_+-](?:[A-Za-z0-9._+-]*[A-Za-z0-9_+-])?")
 
@@ -32,7 +32,7 @@ def name_problem(name: str) -> str | None:
 
 
 def name_problems(given: Sequence[Given]) -> tuple[str, ...]:
-    """What is wrong with the names of a whole release."""
+    """Return the errors in the names of all files of a release."""
     problems = [problem for one in given if (problem := name_problem(one.name))]
     names = {one.name for one in given}
     for name in sorted(names):
@@ -48,7 +48,7 @@ def name_problems(given: Sequence[Given]) -> tuple[str, ...]:
 
 
 def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | None:
-    """Why a file must not go up, as far as can be told without reading it; None if it may."""
+    """Return why a file is withheld, without reading it, or None."""
     if one.size >= limit:
         over = f", {one.size - limit:,} too many" if one.size > limit else ""
         return f"{one.size:,} bytes{over}: it must be under {limit:,}"
@@ -68,7 +68,7 @@ def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | N
 
 
 def contradicted(one: Given, sha256: Digest) -> str | None:
-    """Why a file's bytes are not those that its records speak of, or None."""
+    """Return how the digest of a file differs from its records, or None."""
     if one.build and one.build.sha256 != sha256:
         return f"its bytes ({sha256.short}) are not those that were built ({one.build.sha256.short})"
     if one.smoke and one.smoke.sha256 != sha256:

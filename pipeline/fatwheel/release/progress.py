@@ -1,4 +1,4 @@
-"""How a release goes on: bars for people at a terminal, plain lines in CI."""
+"""Prints the progress of a release: bars in a terminal, lines in CI."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 QUIET = 30.0
-"""Seconds between two lines on one upload that is still going on."""
+"""Seconds between two progress lines of one upload."""
 
 
 class CompositeProgress:
-    """Hands everything on to several."""
+    """Forwards all events to several listeners."""
 
     def __init__(self, *progress: ProgressListener) -> None:
         self._all = progress
 
     def say(self, text: str) -> None:
-        """Hand on."""
+        """Forward the event."""
         for one in self._all:
             one.say(text)
 
     def hashed(self, file: HashedFile) -> None:
-        """Hand on."""
+        """Forward the event."""
         for one in self._all:
             one.hashed(file)
 
     def opened(self, release_id: str) -> None:
-        """Hand on."""
+        """Forward the event."""
         for one in self._all:
             one.opened(release_id)
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Hand on."""
+        """Forward the event."""
         for one in self._all:
             one.sent(name, taken, size)
 
     def settled(self, record: AssetRecord) -> None:
-        """Hand on."""
+        """Forward the event."""
         for one in self._all:
             one.settled(record)
 
 
 class Lines:
-    """A line for each asset that is settled, and now and then one for each that is on its way."""
+    """Prints a line for each finished asset, and one every `QUIET` seconds for each running upload."""
 
     def __init__(self, write: Callable[[str], None], clock: Clock | None = None) -> None:
         self._write = write
@@ -65,13 +65,13 @@ class Lines:
         self._write(text)
 
     def hashed(self, file: HashedFile) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def opened(self, release_id: str) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Write how far it is, if that was not said lately."""
+        """Print the progress, unless a line was printed recently."""
         now = self._clock.monotonic()
         with self._lock:
             if now - self._told.setdefault(name, now) < QUIET:
@@ -89,7 +89,7 @@ class Lines:
 
 
 class Bars:
-    """A bar for each asset on its way. Use it as a context manager."""
+    """Shows a bar for each running upload. Use it as a context manager."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -114,24 +114,24 @@ class Bars:
         self._bars.stop()
 
     def say(self, text: str) -> None:
-        """Write it above the bars."""
+        """Print the text above the bars."""
         self._bars.console.print(text, markup=False, highlight=False)
 
     def hashed(self, file: HashedFile) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def opened(self, release_id: str) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Move its bar."""
+        """Update the bar of the asset."""
         with self._lock:
             if name not in self._tasks:
                 self._tasks[name] = self._bars.add_task(shorten(name, 32), total=size)
             self._bars.update(self._tasks[name], completed=taken)
 
     def settled(self, record: AssetRecord) -> None:
-        """Take its bar away."""
+        """Remove the bar of the asset, and print its outcome."""
         with self._lock:
             task = self._tasks.pop(record.name, None)
             if task is not None:
@@ -140,13 +140,13 @@ class Bars:
 
 
 def escape(text: str, *, value: bool = False) -> str:
-    """Text as a workflow command takes it; ``value`` for one that stands in the command's head."""
+    """Escape text for a workflow command; ``value``: for a property such as the title."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if value else text
 
 
 def workflow_commands(record: ReleaseRecord) -> list[str]:
-    """One workflow command for each asset that is not live."""
+    """Return one error annotation for each asset that was not uploaded."""
     return [
         f"::error title={escape(f'{asset.outcome}: {asset.name}', value=True)}::{escape(asset.reason or asset.outcome)}"
         for asset in record.assets

@@ -1,4 +1,4 @@
-"""Limits how fast a store is written to: a number of writes per minute and hour, and the waits that it asks for."""
+"""Limits how fast a store is written to: a number of writes per minute and hour, and the waits that it requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ plus one second for the time that a request travels."""
 
 
 class RateLimiter:
-    """Delays writes until the minute and the hour have room and no wait that the store asked for is left.
+    """Delays writes until the minute and the hour have room and no wait requested by the store remains.
 
     ``notify`` receives one line for each long wait, however many threads it delays.
     """
@@ -63,7 +63,7 @@ class RateLimiter:
     def _report(self, now: float, wait: float) -> None:
         if self._notify is None or wait < REPORTED_WAIT or now + wait < self._reported_until + REPORTED_WAIT:
             return
-        # A wait that the store asked for is reported by the request that was told so.
+        # A wait requested by the store is reported by the request that received it.
         if now + wait > self._held_until + REPORTED_WAIT:
             self._notify(f"the write limit of the store is reached; continuing in {wait:,.0f} s")
         self._reported_until = now + wait

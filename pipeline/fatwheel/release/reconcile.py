@@ -1,4 +1,4 @@
-"""Wanted assets against what a store holds: one state and one action for each. Pure."""
+"""Compares expected assets with a release and chooses one action for each. Makes no requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fatwheel.stores.remote import RemoteAsset
 
 
 class State(Enum):
-    """How one name stands in the store."""
+    """The state of one asset name in the store."""
 
     ABSENT = "absent"
     IDENTICAL = "identical"
@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class Action(Enum):
-    """What is done about it."""
+    """The action that uploads an asset."""
 
     SEND = "send"
     KEEP = "keep"
@@ -35,7 +35,7 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class ExpectedAsset:
-    """One asset that is to be in the release. ``size`` in bytes."""
+    """An asset that the release must contain. ``size`` in bytes."""
 
     name: str
     size: int
@@ -45,17 +45,17 @@ class ExpectedAsset:
 
     @property
     def temporary(self) -> str:
-        """Its name until it may take its own."""
+        """Its name until it has been verified and replaces another asset."""
         return self.name + TEMPORARY
 
     def is_in(self, remote: RemoteAsset | None) -> bool:
-        """Whether a remote asset is whole and has exactly these bytes."""
+        """Whether a remote asset is complete and has the same content."""
         return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.sha256
 
 
 @dataclass(frozen=True)
 class PlannedAction:
-    """One name: how it stands and what is done. ``remote`` is what has the name now, ``spare`` its temporary one."""
+    """The state and action of one name. ``remote`` has that name now, ``spare`` its temporary name."""
 
     name: str
     state: State
@@ -66,7 +66,7 @@ class PlannedAction:
 
 
 def state_of(wanted: ExpectedAsset, remote: RemoteAsset | None) -> State:
-    """How a wanted asset stands."""
+    """The state of an expected asset."""
     if remote is None:
         return State.ABSENT
     if not remote.whole:
@@ -80,7 +80,7 @@ def step(
     spare: RemoteAsset | None,
     may_replace: Callable[[RemoteAsset], bool],
 ) -> PlannedAction:
-    """Choose the action for one wanted asset. A digest that the store does not know is another: ask for it before."""
+    """Choose the action for one expected asset. An unknown remote digest counts as different: look it up before."""
     state = state_of(wanted, remote)
     allowed = remote is not None and state is State.DIFFERENT and may_replace(remote)
     if state is State.IDENTICAL:

@@ -1,4 +1,4 @@
-"""What one release is asked to do, and who hears of its progress."""
+"""The request for one release, and the interface of progress listeners."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from fatwheel.stores.remote import Store
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """The files and what is to become of them. ``size_limit`` in bytes; None is the plan's or the store's own.
+    """The files to release, and how. ``size_limit`` in bytes; None: that of the plan or the store.
 
-    ``run`` gives the artifacts of a workflow run, besides the files; ``release_id`` is the release that an earlier
-    run wrote to, which a list may not show yet. ``over``: what becomes of a file over the limit, where ``elsewhere``
-    is a store that takes it.
+    ``run``: a workflow run whose artifacts are released too. ``release_id``: the release of an interrupted run, which
+    a listing may not show yet. ``over``: what to do with files over the limit; ``elsewhere`` is the fallback store.
 
-    Without a plan it is a partial one: what passed is published, and the rest is told.
+    Without a plan the release may be partial: valid assets are published, and the others are reported.
     """
 
     tag: str
@@ -40,48 +39,48 @@ class ReleaseRequest:
 
     @property
     def prerelease(self) -> bool:
-        """Whether its page says that it is none of the releases proper: every channel's but one."""
+        """Whether the release is marked as a prerelease: true for every channel except ``release``."""
         return self.plan is not None and self.plan.channel != "release"
 
     @property
     def whole(self) -> bool:
-        """Whether it may be published only when nothing is missing."""
+        """Whether it may be published only if no asset is missing."""
         return self.plan is not None and self.plan.completeness == "complete"
 
 
 class ProgressListener(Protocol):
-    """Hears what happens, from several threads."""
+    """Receives the events of a release, from several threads."""
 
     def say(self, text: str) -> None:
-        """A line for people."""
+        """A message to print."""
 
     def hashed(self, file: HashedFile) -> None:
-        """A digest that need not be computed again."""
+        """A file was hashed."""
 
     def opened(self, release_id: str) -> None:
-        """The release that is written to."""
+        """The release was found or created."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Bytes of one attempt so far."""
+        """The bytes sent so far in the current attempt."""
 
     def settled(self, record: AssetRecord) -> None:
-        """An asset's final outcome."""
+        """The final outcome of an asset is known."""
 
 
 class NullProgress:
-    """Hears nothing."""
+    """Ignores all events."""
 
     def say(self, text: str) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def hashed(self, file: HashedFile) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def opened(self, release_id: str) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Pass over."""
+        """Do nothing."""
 
     def settled(self, record: AssetRecord) -> None:
-        """Pass over."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""How much of a channel is kept: which of its releases go, and their going."""
+"""Finds and deletes the expired releases of a channel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY = 86400.0  # seconds
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """What is kept of a channel: so many releases, and those of so many days. None is no bound."""
+    """The number of releases of a channel to keep, and their maximum age in days. None: not limited."""
 
     tag: str  # the channel's form, with {version} and {date}
     releases: int | None
@@ -26,14 +26,14 @@ class RetentionPolicy:
 
 @dataclass(frozen=True)
 class Pruning:
-    """A channel's releases, newest first, by what becomes of them."""
+    """A channel's releases, newest first: kept and expired."""
 
     kept: tuple[RemoteRelease, ...]
     going: tuple[RemoteRelease, ...]
 
 
 def tag_pattern(form: str, *, nightly: bool = False) -> re.Pattern[str]:
-    """What the tags of a channel look like; a nightly's version ends in ``.devYYYYMMDD``."""
+    """A pattern of the tags of a channel; the version of a nightly ends in ``.devYYYYMMDD``."""
     pattern = re.escape(form)
     version = r"[0-9][0-9A-Za-z.+!-]*" + (r"\.dev[0-9]{8}" if nightly else "")
     pattern = pattern.replace(re.escape("{version}"), version)
@@ -41,9 +41,10 @@ def tag_pattern(form: str, *, nightly: bool = False) -> re.Pattern[str]:
 
 
 def find_expired(releases: Sequence[RemoteRelease], keep: RetentionPolicy, now: float) -> Pruning:
-    """Which published releases of a channel go. ``now`` in seconds since 1970.
+    """Find the expired published releases of a channel. ``now``: seconds since 1970.
 
-    One goes only if every bound that is given says so; the newest, and one whose age is not known, never goes.
+    A release expires only if it exceeds every given limit. The newest never expires, nor one of unknown age under a
+    limit in days.
     """
     pattern = tag_pattern(keep.tag, nightly=keep.nightly)
     mine = [r for r in releases if not r.draft and pattern.fullmatch(r.tag)]
@@ -61,7 +62,7 @@ def find_expired(releases: Sequence[RemoteRelease], keep: RetentionPolicy, now: 
 
 
 def remove(inspector: Inspector, releases: Sequence[RemoteRelease]) -> list[str]:
-    """Delete releases with their tags, the oldest first; what could not be, and why. One failure stops no other."""
+    """Delete releases with their tags, oldest first. Returns the failures; one failure does not stop the others."""
     failures = []
     for release in reversed(releases):
         inspector.pacer.acquire()

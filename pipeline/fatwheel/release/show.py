@@ -1,4 +1,4 @@
-"""A release's record for people, in 80 columns."""
+"""Formats a release record as a table of 80 columns, or as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZE_WIDTH = 9
 
 
 def shorten(name: str, width: int) -> str:
-    """A name cut in its middle, since both its ends tell wheels apart."""
+    """Shorten a name in its middle: the start and the end distinguish wheels."""
     if len(name) <= width:
         return name
     head = (width - 1) // 2
@@ -24,7 +24,7 @@ def _size(asset: AssetRecord) -> str:
 
 
 def table(record: ReleaseRecord, width: int = 80) -> str:
-    """One line an asset, then the reasons of those that are not live, in full, then notes and a sum."""
+    """One line per asset, then the reasons of those not uploaded, notes and a summary."""
     room = width - OUTCOME_WIDTH - SIZE_WIDTH - 4
     lines = []
     for asset in record.assets:
@@ -48,7 +48,7 @@ def summary(record: ReleaseRecord) -> str:
 
 
 def markdown(record: ReleaseRecord) -> str:
-    """For the step summary of a workflow: what is not live first, then everything."""
+    """Markdown for the step summary of a workflow: first the assets not uploaded, then all."""
     lines = [f"### Release `{record.tag}`", "", summary(record), ""]
     lacking = [asset for asset in record.assets if not asset.live]
     if lacking:

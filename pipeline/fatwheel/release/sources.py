@@ -1,4 +1,4 @@
-"""Where the assets of a release come from: files, and folders of wheels with their records."""
+"""Collects the files of a release, from files and folders of wheels, with their records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fatwheel.release.zip_members import UNREADABLE, ZipMember
 
 @dataclass(frozen=True)
 class Given:
-    """One file to release, with the records that lie beside it. ``metadata``: a wheel's METADATA, where it has one."""
+    """One file to release, with the records beside it. ``metadata``: the content of a wheel's METADATA."""
 
     path: Path
     size: int  # bytes
@@ -25,7 +25,7 @@ class Given:
     build: BuildRecord | None = None
     smoke: SmokeRecord | None = None
     metadata: bytes | None = None
-    member: ZipMember | None = None  # where it lies in an artifact
+    member: ZipMember | None = None  # its location in a workflow artifact
 
     @property
     def name(self) -> str:
@@ -39,9 +39,9 @@ class Given:
 
 
 def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
-    """Look at the files: what can be released, and what is wrong with the rest.
+    """Collect the files to release, and the errors of those that cannot be released.
 
-    A folder stands for the wheels and sdists in it. Records beside a given file belong to it and are no assets.
+    A folder means the wheels and sdists in it. Records beside a given file belong to it and are not assets.
     """
     problems: list[str] = []
     paths: list[Path] = []
@@ -96,7 +96,7 @@ def describe(path: Path) -> Given:
 
 
 def read_metadata(wheel: Path | BinaryIO) -> bytes | None:
-    """The bytes of a wheel's METADATA; None for a file that is no such archive."""
+    """Read a wheel's METADATA; None if the file is not a wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():

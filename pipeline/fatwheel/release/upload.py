@@ -1,4 +1,4 @@
-"""One asset on its way into the store: look, act, verify, and again until it is there or cannot be."""
+"""Uploads one asset: compare, act, verify, and retry until it is in the release or has failed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from fatwheel.stores.retry import Retrier, RetryPolicy, exceeds_longest_wait
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 LARGE = 64 << 20
-"""Bytes. Sending less than this again takes less time than waiting for a half-upload to become whole."""
+"""Bytes. Below this size, uploading again is faster than waiting for an incomplete upload to finish."""
 FEW = 2  # looks for the small ones
 
 
 class CircuitBreaker:
-    """Opens when the release itself is refused: from then on nothing more is sent."""
+    """Opens when the store rejects the release itself; nothing is uploaded after that."""
 
     def __init__(self) -> None:
         self.opened = threading.Event()
-        self.answered = threading.Event()  # the first upload has had an answer
+        self.answered = threading.Event()  # the first upload has had a response
         self.reason = ""
 
     def open(self, reason: str) -> None:
-        """Stop everything, for this reason; the first one stays."""
+        """Stop all uploads. The first reason is kept."""
         if not self.opened.is_set():
             self.reason = reason
             self.opened.set()
@@ -41,7 +41,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class UploadContext:
-    """What all deliveries of one release share."""
+    """What all uploads of one release share."""
 
     store: Store
     release: RemoteRelease
@@ -51,12 +51,12 @@ class UploadContext:
     breaker: CircuitBreaker
     may_replace: Callable[[RemoteAsset], bool]
     digests: dict[str, Digest] = field(default_factory=dict)  # by asset id, where the store's listing has none
-    astray: dict[str, RemoteAsset] = field(default_factory=dict)  # by id: made by this run under a name not wanted
+    astray: dict[str, RemoteAsset] = field(default_factory=dict)  # by id: created by this run, renamed by the server
     watch: Callable[[str, int, int], None] = lambda _name, _sent, _size: None
     notify: Callable[[str], None] = lambda _text: None
 
     def remote_digest(self, asset: RemoteAsset) -> Digest:
-        """An asset's digest, asked for once."""
+        """An asset's digest, requested at most once."""
         if asset.digest is not None:
             return asset.digest
         if asset.id not in self.digests:
@@ -64,7 +64,7 @@ class UploadContext:
         return self.digests[asset.id]
 
     def known(self, asset: RemoteAsset, wanted: ExpectedAsset) -> RemoteAsset:
-        """The asset with its digest, which is looked up only where the size leaves the question open."""
+        """The asset with its digest, which is looked up only if the sizes are equal."""
         if asset.digest is None and asset.whole and asset.size == wanted.size:
             return replace(asset, digest=self.remote_digest(asset))
         return asset
@@ -72,7 +72,7 @@ class UploadContext:
     def step(
         self, wanted: ExpectedAsset, by_name: dict[str, RemoteAsset], mine: frozenset[str] = frozenset()
     ) -> PlannedAction:
-        """How a wanted asset stands and what is to be done. ``mine``: ids that this very run made."""
+        """The state and action of an expected asset. ``mine``: IDs of assets that this upload created."""
         remote, spare = (
             self.known(asset, wanted) if asset else None
             for asset in (by_name.get(wanted.name), by_name.get(wanted.temporary))
@@ -80,12 +80,12 @@ class UploadContext:
         return step(wanted, remote, spare, lambda asset: asset.id in mine or self.may_replace(asset))
 
     def listing(self) -> dict[str, RemoteAsset]:
-        """What the release holds now, by name."""
+        """The current assets of the release, by name."""
         return {asset.name: asset for asset in self.store.assets(self.release)}
 
 
 class AssetUpload:
-    """One wanted asset. ``run`` never raises, whatever a store or a file does: the outcome is in the record."""
+    """The upload of one expected asset. ``run`` reports every failure in its record."""
 
     def __init__(self, wanted: ExpectedAsset, around: UploadContext) -> None:
         self.wanted = wanted
@@ -97,7 +97,7 @@ class AssetUpload:
         self._outcome: AssetOutcome = "identical"
 
     def run(self, snapshot: dict[str, RemoteAsset]) -> AssetRecord:
-        """Bring the asset into the store. ``snapshot`` is the listing from before the first delivery."""
+        """Upload the asset. ``snapshot``: the listing from before the first upload."""
         around = self.around
         if around.breaker.opened.is_set():
             return self._record("not-sent", around.breaker.reason)
@@ -137,7 +137,7 @@ class AssetUpload:
             }:
                 reason += f" ({self.attempts} attempt{'s' if self.attempts != 1 else ''})"
             return self._record("failed", reason + self._clean())
-        except Exception as error:  # noqa: BLE001  (what nobody foresaw in one asset must not stop the others)
+        except Exception as error:  # noqa: BLE001  (an unexpected error in one asset must not stop the others)
             return self._record("failed", f"{type(error).__name__}: {error}" + self._clean())
         return self._record(self._outcome, "")
 
@@ -154,7 +154,7 @@ class AssetUpload:
         )
 
     def _attempt(self, by_name: dict[str, RemoteAsset]) -> None:
-        """One round: from how things stand to the asset being live and verified, or a failure."""
+        """Make one attempt: upload and verify the asset. Raises `StoreFailure` or `_Conflict`."""
         around, wanted = self.around, self.wanted
         if self._renamed:
             self._refuse_name(self._renamed)
@@ -182,7 +182,7 @@ class AssetUpload:
         self._send(wanted.name)
 
     def _send(self, name: str) -> RemoteAsset:
-        """Upload under ``name``, and make sure of what the store holds then."""
+        """Upload under ``name``, and verify the uploaded asset."""
         around, wanted = self.around, self.wanted
         self._unchanged()
         around.pacer.acquire()
@@ -227,9 +227,9 @@ class AssetUpload:
             raise StoreFailure("the server holds other bytes than were sent", FailureKind.TRANSIENT)
 
     def _look(self, name: str, *, patiently: bool, settling: bool) -> RemoteAsset | None:
-        """Find an asset that may have landed: what is new may take seconds to be listed.
+        """Find an asset that may have been uploaded: a listing may show it seconds later.
 
-        ``settling``: the server has not given it up, so that a half-upload may yet become whole.
+        ``settling``: the server did not respond, so that an incomplete upload may still finish.
         """
         looks = self.around.policy.looks
         found = None
@@ -257,7 +257,7 @@ class AssetUpload:
             around.digests[renamed.id] = around.digests[spare.id]
 
     def _refuse_name(self, asset: RemoteAsset) -> NoReturn:
-        """Take away what the server gave another name, and give up: it would do so again."""
+        """Delete an asset that the server renamed, and fail: a retry would be renamed too."""
         self._renamed = self.around.astray[asset.id] = asset
         self._delete(asset)
         raise StoreFailure(f"the server renamed it to {asset.name}", FailureKind.ASSET)
@@ -280,7 +280,7 @@ class AssetUpload:
             raise StoreFailure("the file was changed while it was released", FailureKind.ASSET)
 
     def _abandoned(self) -> bool:
-        """Whether it is the release itself that is not found."""
+        """Whether the release itself no longer exists."""
         around = self.around
         try:
             return around.store.by_id(around.release.id) is None
@@ -288,7 +288,7 @@ class AssetUpload:
             return False
 
     def _clean(self) -> str:
-        """Take away the half-upload that the last attempt may have left; what cannot be, is said."""
+        """Delete an incomplete upload of the last attempt. Returns a text for the reason if that failed."""
         if not self.attempts or self.around.breaker.opened.is_set():
             return ""
         try:
@@ -303,7 +303,7 @@ class AssetUpload:
 
 
 class _Conflict(Exception):
-    """Other bytes have the name, and must not be touched."""
+    """The name belongs to a different file that must not be replaced."""
 
 
 def _difference(wanted: ExpectedAsset, remote: RemoteAsset | None) -> str:

@@ -1,4 +1,4 @@
-"""Files inside an artifact's zip, read in place: nothing is unpacked, so nothing needs the disk twice."""
+"""Reads files inside the ZIP of a workflow artifact without extracting them to disk."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNREADABLE = (
     RuntimeError,
     struct.error,
 )
-"""What reading a damaged, encrypted or outlandish zip raises."""
+"""The errors that reading a damaged, encrypted or unsupported ZIP raises."""
 
 
 @dataclass(frozen=True)
 class ZipMember:
-    """One file of a zip; it can be read as often as wanted. ``size`` in bytes, unpacked."""
+    """One file of a ZIP; it can be read repeatedly. ``size``: uncompressed bytes."""
 
     archive: Path
     member: str
@@ -51,12 +51,12 @@ class ZipMember:
                 yield chunk
 
     def read(self) -> bytes:
-        """All of a small one."""
+        """Read the whole file into memory."""
         with self.open() as file:
             return file.read()
 
     def open(self) -> BinaryIO:
-        """A seekable file; one that is stored as it is costs no unpacking wherever it is read."""
+        """Open a seekable file; members stored without compression are read directly."""
         with zipfile.ZipFile(self.archive) as archive:
             info = archive.getinfo(self.member)
         if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1:
