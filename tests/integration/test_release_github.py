@@ -163,7 +163,7 @@ def test_one_draft_is_made_and_the_oldest_is_taken(files: list[Path]) -> None:
         assert not first.draft
         assert second.draft
         assert not second.assets
-        assert record.notes == ["1 other draft of v1 left alone"]
+        assert record.notes == ["1 other draft of v1 not changed"]
 
 
 def test_a_draft_is_found_behind_many_releases_and_its_assets_behind_many_assets(files: list[Path]) -> None:

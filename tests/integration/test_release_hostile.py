@@ -96,7 +96,7 @@ def test_a_release_that_somebody_deletes_meanwhile_is_told_once(tmp_path: Path) 
         site.arrived = delete
         record = run(site, *files)
         assert not record.published
-        assert {"the release is gone: somebody has deleted it"} & {asset.reason for asset in record.assets}
+        assert {"the release was deleted during the upload"} & {asset.reason for asset in record.assets}
         assert len(site.uploads()) < 40, "every asset was tried to the end"
 
 

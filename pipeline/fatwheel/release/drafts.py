@@ -49,7 +49,7 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
             help="delete that draft, or release from its commit" if chosen.draft else "use another tag",
         )
     others = len(drafts) - (1 if chosen.draft else 0)
-    notes = (f"{others} other draft{'s' if others > 1 else ''} of {chosen.tag} left alone",) if others else ()
+    notes = (f"{others} other draft{'s' if others > 1 else ''} of {chosen.tag} not changed",) if others else ()
     return chosen, notes
 
 

@@ -59,7 +59,7 @@ class FileJob:
         first = deliver(self.assets[0])
         if first.live:
             return [first, *map(deliver, self.assets[1:])]
-        return [first, *self.skipped(f"{self.name} is not live")[1:]]
+        return [first, *self.skipped(f"{self.name} was not uploaded")[1:]]
 
     def skipped(self, reason: str) -> list[AssetRecord]:
         """Return a record with the outcome not-sent for each asset."""

@@ -43,7 +43,7 @@ class Finalizer:
         breaker = self.around.breaker
         closing = FinalAssets()
         if breaker.opened.is_set() or not any(record.live for record in records.values()):
-            return self._without(closing, breaker.reason or "nothing else is live")
+            return self._without(closing, breaker.reason or "no other asset was uploaded")
         ours = {r.name: r.sha256 for r in records.values() if r.live and r.sha256}
         try:
             now = self._listing(ours)
@@ -56,7 +56,7 @@ class Finalizer:
                 data = self.counter.call(lambda: b"".join(self.around.store.read(there)))
                 earlier = read_manifest(data)
                 if earlier is None:
-                    closing.notes.append(f"the {MANIFEST} that was there is none of fatwheel's; it is replaced")
+                    closing.notes.append(f"the {MANIFEST} of the release was not written by fatwheel; it is replaced")
             closing.manifest = manifest(
                 tag=self.around.release.tag,
                 commit=self.commit,
@@ -96,12 +96,12 @@ class Finalizer:
         release = self.around.release
         lacking = [record.name for record in records.values() if not record.settled]
         if whole and lacking:
-            count = "1 wanted asset is" if len(lacking) == 1 else f"{len(lacking)} wanted assets are"
-            return f"{count} not live, and it is published only whole"
+            count = "1 expected asset is" if len(lacking) == 1 else f"{len(lacking)} expected assets are"
+            return f"{count} missing, and the release must be complete"
         if self.around.breaker.opened.is_set():
             return self.around.breaker.reason
         if any(name in lacking for name in GENERATED):
-            return "its manifest and sums are not live"
+            return "its manifest and checksums were not uploaded"
         try:
             if wrong := self._verify(records):
                 return "; ".join(wrong)
@@ -123,7 +123,7 @@ class Finalizer:
         try:
             self.counter.call(self.around.store.describe, release, notes)
         except StoreFailure as failure:
-            return f"its page still tells of the earlier run: {failure.what}"
+            return f"cannot update the release notes: {failure.what}"
         return None
 
     def _verify(self, records: Mapping[str, AssetRecord]) -> list[str]:
@@ -138,7 +138,7 @@ class Finalizer:
                 continue
             asset = listing.get(record.name)
             if asset is None or not asset.whole or asset.size != record.size:
-                wrong.append(f"{record.name} is not there as it was sent")
+                wrong.append(f"{record.name} is missing or incomplete")
             elif record.sha256 and asset.digest not in {None, record.sha256}:
                 wrong.append(f"{record.name} has other bytes than were sent")
         for asset in listing.values():

@@ -62,11 +62,11 @@ class Inspector:
         found = self.look(tag, plan)
         release, record = found.release, found.record
         if release is None:
-            raise ReleaseRefused(f"there is no draft of {tag}", where=self.store.spec, help="release its wheels first")
+            raise ReleaseRefused(f"no draft found for {tag}", where=self.store.spec, help="release its wheels first")
         if not release.draft:
             return record.model_copy(update={"notes": [*record.notes, "it was published already"]})
         wrong = [asset.name for asset in record.assets if asset.outcome in {"conflict", "failed"}]
-        why_not: str | None = f"{', '.join(wrong)}: not what the manifest says" if wrong else None
+        why_not: str | None = f"{', '.join(wrong)}: different from the manifest" if wrong else None
         if why_not is None:
             around = self._around(release)
             commit = found.manifest.commit if found.manifest else None
@@ -83,7 +83,7 @@ class Inspector:
         present: dict[str, RemoteAsset] = {}
         manifest = None
         if release is None:
-            notes = (*notes, f"there is no release of {tag}")
+            notes = (*notes, f"no release found for {tag}")
         else:
             around = self._around(release)
             present = self.counter.call(around.listing)
@@ -124,10 +124,10 @@ class Inspector:
             if asset is None and gap is not None and gap.elsewhere:
                 records.append(AssetRecord(name=name, outcome="withheld", reason=gap.reason, elsewhere=gap.elsewhere))
             elif asset is None:
-                said = "it is not in the release"
-                if gap:  # what kept it out then; that it is missing is said in any case
-                    said = gap.reason if gap.outcome == "missing" else f"{gap.outcome}: {gap.reason}"
-                records.append(AssetRecord(name=name, outcome="missing", reason=said))
+                reason = "it is not in the release"
+                if gap:  # the reason from the earlier run
+                    reason = gap.reason if gap.outcome == "missing" else f"{gap.outcome}: {gap.reason}"
+                records.append(AssetRecord(name=name, outcome="missing", reason=reason))
             else:
                 records.append(self._compared(asset, digests.get(name), release))
         for name in GENERATED:
@@ -144,7 +144,7 @@ class Inspector:
         if not asset.whole:
             return AssetRecord(name=asset.name, outcome="failed", size=asset.size, reason="half-uploaded")
         if sha256 and known != sha256:
-            reason = "other bytes than its manifest says"
+            reason = "different from the manifest"
             return AssetRecord(name=asset.name, outcome="conflict", size=asset.size, sha256=known, reason=reason)
         return AssetRecord(name=asset.name, outcome="identical", size=asset.size, sha256=known)
 

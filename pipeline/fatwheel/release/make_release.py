@@ -52,9 +52,9 @@ def preflight(files: Sequence[Path]) -> tuple[Given, ...]:
     given, problems = gather(files)
     names = name_problems(given)
     if problems:
-        raise UsageError("\n".join([*problems, *names]), help="nothing was sent; mend the list of files")
+        raise UsageError("\n".join([*problems, *names]), help="fix the list of files; nothing was uploaded")
     if names:
-        raise ReleaseRefused("\n".join(names), help="nothing was sent; rename the files or leave them out")
+        raise ReleaseRefused("\n".join(names), help="rename or omit the files; nothing was uploaded")
     if not given:
         raise UsageError("no files to release", help="name wheels, or a folder that holds some")
     return given
@@ -143,9 +143,9 @@ class Run:
 
         for one in parts.accepted:
             if one.build and one.build.placeholder:
-                self.notes.append(f"{one.name} is a placeholder: there is no code in it")
+                self.notes.append(f"{one.name} is a placeholder wheel without code")
             elif one.build and one.build.slice is not None:
-                self.notes.append(f"{one.name} is a slice: {', '.join(one.build.slice)} alone")
+                self.notes.append(f"{one.name} is a partial wheel with only {', '.join(one.build.slice)}")
 
     def _diverted(self, files: Sequence[Path], records: Sequence[AssetRecord]) -> list[AssetRecord]:
         """Release files over the size limit to the fallback store, if there is one."""
@@ -257,7 +257,7 @@ class Run:
         limit = self.rules.asset_limit
         if len(names) + 1 > limit:
             raise ReleaseRefused(
-                f"{len(names)} assets with what is there already, and one more while one is replaced: "
+                f"{len(names)} assets including existing ones, and one more while one is replaced: "
                 f"a release may have {limit:,}",
                 where=self.store.spec,
                 help="release fewer files, without metadata (--no-metadata), or prune the release",

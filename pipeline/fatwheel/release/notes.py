@@ -1,4 +1,4 @@
-"""The text of a release's page, from the records: sizes, targets, what was proven on which GPU, what is withheld."""
+"""The text of a release's page, from the records: sizes, targets, GPU tests, withheld files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def release_notes(tag: str, described: Sequence[ReleasedFile], lacking: Sequence
     shown = [one for one in wheels if one.name not in gone]
     lines = [f"## {tag}", ""]
     if shown:
-        lines += table(("wheel", "MiB", "targets", "runs on", "proven on a GPU"), map(_row, shown), right=(1,))
+        lines += table(("wheel", "MiB", "targets", "runs on", "GPU test"), map(_row, shown), right=(1,))
         lines.append("")
     if lacking:
         lines += ["Not in this release:", ""]
@@ -92,6 +92,6 @@ def _row(one: ReleasedFile) -> tuple[str, ...]:
 def _proof(one: ReleasedFile) -> str:
     smoke = one.smoke
     if smoke is None or smoke.gpu is None or smoke.gpu.outcome != "passed":
-        return "not proven"
+        return "untested"
     device = smoke.device.name if smoke.device else "a GPU"
     return f"{dotted(smoke.executed)} ({device})" if smoke.executed else device

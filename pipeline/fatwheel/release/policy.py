@@ -59,7 +59,7 @@ def withheld(one: Given, limit: int, rules: Rules, plan: Plan | None) -> str | N
         said = next((c.detail for c in checks if c and c.outcome == "failed"), "")
         return "its smoke test failed" + (f": {said}" if said else "")
     if one.build and rules.whole and one.build.slice is not None:
-        return f"a slice of {', '.join(one.build.slice)} only, not the whole wheel"
+        return f"a partial wheel with only {', '.join(one.build.slice)}"
     if one.build and rules.whole and one.build.placeholder:
         return "a placeholder of a fake build, with no code in it"
     if plan and one.is_wheel and one.name not in {cell.wheel for cell in plan.cells}:

@@ -79,10 +79,10 @@ class ArtifactContext:
         return tuple(jobs)
 
     def _looked_through(self, artifact: RunArtifact, *, wanted: bool) -> bool:
-        """Keep the records in a small artifact; whether it is wanted for more than those.
+        """Store the records of a small artifact, and return whether it contains anything else to release.
 
-        One of the plan that cannot be had fails later, alone. Raises `StoreFailure` for another: without its records
-        a wheel might go up whose test has failed.
+        A planned artifact that cannot be downloaded fails later, on its own. Raises `StoreFailure` for another:
+        without its records, a wheel whose smoke test failed might be uploaded.
         """
         try:
             with self.fetched(artifact) as files:
@@ -98,7 +98,7 @@ class ArtifactContext:
         return wanted and bool(found)
 
     def fetched(self, artifact: RunArtifact) -> DownloadedArtifact:
-        """An artifact on the disk, for as long as it is wanted."""
+        """A context manager that downloads an artifact and deletes it afterward."""
         return DownloadedArtifact(self, artifact)
 
     def keep(self, file: ZipMember | Path) -> bool:
@@ -106,7 +106,7 @@ class ArtifactContext:
         if isinstance(file, Path) or not file.name.endswith((BUILD, SMOKE)):
             return False
         if file.size > MAX_RECORD_BYTES:
-            self.notes.append(f"{file.name}: {file.size:,} bytes are no record")
+            self.notes.append(f"{file.name}: {file.size:,} bytes is too large for a record")
             return True
         model = BuildRecord if file.name.endswith(BUILD) else SmokeRecord
         try:
@@ -129,7 +129,7 @@ class DownloadedArtifact:
 
     @property
     def folder(self) -> Path:
-        """Where it lies; what else is put there goes with it."""
+        """The temporary folder of the artifact; its content is deleted with it."""
         if self._folder is None:
             raise RuntimeError("it is not on the disk")
         return self._folder

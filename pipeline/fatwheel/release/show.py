@@ -32,7 +32,7 @@ def table(record: ReleaseRecord, width: int = 80) -> str:
         lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {taken:>{SIZE_WIDTH}}")
     lacking = [asset for asset in record.assets if not asset.live]
     if lacking:
-        lines += ["", "not live:"]
+        lines += ["", "not uploaded:"]
         for asset in lacking:
             lines += [f"  {asset.name}", f"    {asset.outcome}: {asset.reason}"]
     lines += [f"note: {note}" for note in record.notes]
@@ -44,7 +44,7 @@ def summary(record: ReleaseRecord) -> str:
     """One sentence."""
     live = sum(asset.live for asset in record.assets)
     state = "published" if record.published else "not published"
-    return f"{record.tag} in {record.store}: {live} of {len(record.assets)} wanted assets are live; {state}."
+    return f"{record.tag} in {record.store}: {live} of {len(record.assets)} expected assets uploaded; {state}."
 
 
 def markdown(record: ReleaseRecord) -> str:
@@ -53,7 +53,7 @@ def markdown(record: ReleaseRecord) -> str:
     lacking = [asset for asset in record.assets if not asset.live]
     if lacking:
         reasons = [(f"`{asset.name}`", f"{asset.outcome}: {asset.reason}") for asset in lacking]
-        lines += [*markdown_table(("not live", "why"), reasons), ""]
+        lines += [*markdown_table(("not uploaded", "reason"), reasons), ""]
     rows = [(f"`{asset.name}`", asset.outcome, _size(asset), str(asset.attempts)) for asset in record.assets]
     lines += markdown_table(("asset", "outcome", "size", "attempts"), rows, right=(2, 3))
     lines += ["", *(f"- {escape(note)}" for note in record.notes)]

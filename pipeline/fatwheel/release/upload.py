@@ -124,7 +124,7 @@ class AssetUpload:
             if failure.kind is FailureKind.RELEASE or exceeds_longest_wait(failure, around.policy):
                 around.breaker.open(failure.what)
             elif failure.kind is FailureKind.GONE and self._abandoned():
-                around.breaker.open("the release is gone: somebody has deleted it")
+                around.breaker.open("the release was deleted during the upload")
             elif around.breaker.opened.is_set() and self.attempts == 0:
                 return self._record("not-sent", around.breaker.reason)
             reason = failure.what

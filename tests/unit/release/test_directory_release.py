@@ -112,13 +112,13 @@ def test_slices_are_welcome_in_a_folder(store: DirectoryStore, tmp_path: Path) -
     record_build(wheel, "sm9x", slice=["page"])
     record = run(store, wheel)
     assert outcomes(record)[wheel.name] == "uploaded"
-    assert record.notes == [f"{wheel.name} is a slice: page alone"]
+    assert record.notes == [f"{wheel.name} is a partial wheel with only page"]
 
 
 def test_a_placeholder_in_a_folder_is_called_so(store: DirectoryStore, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "dist", "sm9x")
     record_build(wheel, "sm9x", placeholder=True)
-    assert run(store, wheel).notes == [f"{wheel.name} is a placeholder: there is no code in it"]
+    assert run(store, wheel).notes == [f"{wheel.name} is a placeholder wheel without code"]
 
 
 def test_a_folder_stands_for_its_wheels_and_records_are_no_assets(store: DirectoryStore, tmp_path: Path) -> None:

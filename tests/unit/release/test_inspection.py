@@ -84,11 +84,11 @@ def test_a_spoilt_draft_is_never_published(store: DirectoryStore, tmp_path: Path
     (store.root / ".draft-v1" / wheel_name(FAMILIES[0])).write_bytes(b"other")
     record = Inspector(store).publish("v1", partial=True)
     assert not record.published
-    assert "not what the manifest says" in record.notes[-1]
+    assert "different from the manifest" in record.notes[-1]
 
 
 def test_no_draft_is_a_refusal(store: DirectoryStore) -> None:
-    with pytest.raises(ReleaseRefused, match="there is no draft of v1"):
+    with pytest.raises(ReleaseRefused, match="no draft found for v1"):
         Inspector(store).publish("v1")
 
 
