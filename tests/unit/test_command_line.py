@@ -253,5 +253,22 @@ def test_a_cache_that_cannot_be_written_names_its_variable(monkeypatch):
     assert found.help == "set FATWHEEL_CACHE to a folder that you can write to"
 
 
+@pytest.mark.parametrize("place", ["/", "/nowhere", "/nowhere/cache-of-others"])
+def test_a_folder_outside_the_cache_is_not_said_to_be_the_cache(monkeypatch, place):
+    monkeypatch.setenv("FATWHEEL_CACHE", "/nowhere/cache")
+    found = from_system(PermissionError(errno.EACCES, "Permission denied", place))
+    assert found.help == "check the path and its permissions, or choose another one"
+
+
+def test_the_default_cache_is_a_folder_of_fatwheel_in_that_of_the_user(monkeypatch):
+    monkeypatch.delenv("FATWHEEL_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/cache")
+    own, other = (
+        from_system(PermissionError(errno.EACCES, "x", f"/nowhere/cache/{name}")) for name in ("fatwheel", "pip")
+    )
+    assert "FATWHEEL_CACHE" in own.help
+    assert "FATWHEEL_CACHE" not in other.help
+
+
 def test_other_errors_of_the_system_keep_their_traceback():
     assert from_system(OSError(errno.EBADF, "Bad file descriptor")) is None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from fatwheel.building.cache import cache_root
+from fatwheel.caches import cache_root
 from fatwheel.errors import BuildError
 from fatwheel.processes import describe_exit
 from fatwheel.records.plan import Cell

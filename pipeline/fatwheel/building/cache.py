@@ -6,10 +6,11 @@ import errno
 import fcntl
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fatwheel.caches import SET_CACHE
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.sizes import size
 
@@ -17,26 +18,9 @@ Notify = Callable[[str], None]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_SET_CACHE = "set FATWHEEL_CACHE to a folder that you can write to"
 
 
-def cache_root(environ: Mapping[str, str]) -> Path:
-    """Return ``$FATWHEEL_CACHE``, else ``fatwheel`` in the user's cache folder. Raises `UsageError` without a home."""
-    own = environ.get("FATWHEEL_CACHE")
-    if own:
-        return Path(own).absolute()
-    base = Path(environ.get("XDG_CACHE_HOME", ""))
-    if base.is_absolute():
-        return base / "fatwheel"
-    try:
-        home = Path(environ.get("HOME") or Path.home())
-    except RuntimeError as error:
-        help = "set FATWHEEL_CACHE to a folder"
-        raise UsageError("this user has no home folder for fatwheel's cache", help=help) from error
-    return home / ".cache" / "fatwheel"
-
-
-def require_space(folder: Path, needed: int, what: str, help: str = _SET_CACHE) -> None:
+def require_space(folder: Path, needed: int, what: str, help: str = SET_CACHE) -> None:
     """Raise `BuildError` unless ``needed`` bytes are free on the disk of ``folder``, which may not exist yet."""
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     free = shutil.disk_usage(existing).free
@@ -49,7 +33,7 @@ def require_space(folder: Path, needed: int, what: str, help: str = _SET_CACHE) 
 
 
 @contextmanager
-def disk_errors(where: Path, help: str = _SET_CACHE) -> Iterator[None]:
+def disk_errors(where: Path, help: str = SET_CACHE) -> Iterator[None]:
     """Turn the error of a full disk into a `BuildError`, of a read-only one into a `UsageError`; pass others on."""
     try:
         yield
@@ -63,7 +47,7 @@ def disk_errors(where: Path, help: str = _SET_CACHE) -> Iterator[None]:
         raise
 
 
-def make_folder(folder: Path, help: str = _SET_CACHE) -> None:
+def make_folder(folder: Path, help: str = SET_CACHE) -> None:
     """Create a folder with its parents. Raises `UsageError` if that fails, and `BuildError` for a full disk."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

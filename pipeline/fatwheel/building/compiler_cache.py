@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fatwheel.building.build_dir import BuildDir
-from fatwheel.building.cache import cache_root
 from fatwheel.building.engine import Engine
+from fatwheel.caches import cache_root
 from fatwheel.errors import UsageError
 from fatwheel.records.build import CompilerCacheUse
 from fatwheel.resources import script

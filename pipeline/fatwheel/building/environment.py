@@ -10,9 +10,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from fatwheel.building.cache import Notify, cache_root, get_or_create
+from fatwheel.building.cache import Notify, get_or_create
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, make_build_venv, run_pip_with_retries
+from fatwheel.caches import cache_root
 from fatwheel.declaration.model import Build
 from fatwheel.errors import BuildError
 from fatwheel.plan.requirements import fill_requirements

@@ -12,9 +12,10 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from fatwheel.building.cache import Notify, cache_root, get_or_create
+from fatwheel.building.cache import Notify, get_or_create
 from fatwheel.building.compiler import HostCompiler
 from fatwheel.building.engine import HOST, Engine
+from fatwheel.caches import cache_root
 from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from fatwheel.building import glibc_stubs, parallel, product, sdist, source_tree, toolchain
 from fatwheel.building.build_dir import ANOTHER_DISK, BuildDir, build_dir
 from fatwheel.building.build_errors import command_failed, keep_file, keep_output
-from fatwheel.building.cache import Notify, cache_root, disk_errors, make_folder
+from fatwheel.building.cache import Notify, disk_errors, make_folder
 from fatwheel.building.compiler_cache import CompilerCache, Mode, cache_for
 from fatwheel.building.containers import Mount, container, container_environ
 from fatwheel.building.engine import HOST, Engine, EngineOptions
@@ -23,6 +23,7 @@ from fatwheel.building.postprocess import postprocess
 from fatwheel.building.preflight import Ready, preflight
 from fatwheel.building.variables import command_fields, compression_flag, environment_variables, fill_command
 from fatwheel.building.watchdog import SILENCE, Limits, Watchdog
+from fatwheel.caches import cache_root
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fatwheel.building.build_dir import BuildDir
-from fatwheel.building.cache import Notify, cache_root, get_or_create
+from fatwheel.building.cache import Notify, get_or_create
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
+from fatwheel.caches import cache_root
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package, SourceSpec
 from fatwheel.errors import BuildError

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fatwheel.building.cache import Notify, cache_root, get_or_create
+from fatwheel.building.cache import Notify, get_or_create
 from fatwheel.building.compiler import HostCompiler, Nvcc, host_compiler, query_nvcc, system_nvcc
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
+from fatwheel.caches import cache_root
 from fatwheel.errors import BuildError, UsageError
 from fatwheel.pythons import clean_python
 from fatwheel.records.build import ToolchainRecord

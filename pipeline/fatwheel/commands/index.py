@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fatwheel.building.cache import cache_root
+from fatwheel.caches import cache_root
 from fatwheel.console.options import PATH, json_option, named_command, optional_matrix_option
 from fatwheel.console.output import echo_json, echo_progress, echo_warning
 from fatwheel.errors import UsageError, VerificationError

@@ -27,7 +27,7 @@ from fatwheel.sizes import size
 
 _STYLES = {
     "done": "green", "uploaded": "green", "identical": "green", "not here": "yellow", "withheld": "yellow",
-    "failed": "red", "not sent": "red",
+    "failed": "red", "not-sent": "red",
 }  # fmt: skip
 
 

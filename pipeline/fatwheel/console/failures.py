@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from fatwheel.caches import SET_CACHE, cache_root
 from fatwheel.errors import PipelineError, UsageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -76,8 +77,8 @@ def _shown(place: object) -> str | None:
 
 def _other_place(place: object) -> str:
     path = Path(_shown(place) or ".").absolute()
-    # As in building.cache, which this layer must not import.
-    cache = Path(os.environ.get("FATWHEEL_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    if path == cache or path.is_relative_to(cache) or cache.is_relative_to(path):
-        return "set FATWHEEL_CACHE to a folder that you can write to"
-    return "check the path and its permissions, or choose another one"
+    try:
+        in_cache = path.is_relative_to(cache_root(os.environ))
+    except UsageError:  # this user has no home folder
+        in_cache = False
+    return SET_CACHE if in_cache else "check the path and its permissions, or choose another one"

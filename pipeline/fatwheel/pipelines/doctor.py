@@ -14,13 +14,13 @@ from typing import Any
 
 from fatwheel import __version__
 from fatwheel.building.build_cell import can_build
-from fatwheel.building.cache import cache_root
 from fatwheel.building.compiler import host_compiler, system_nvcc
 from fatwheel.building.compiler_cache import find_sccache, resolve_mode, storage_kind
 from fatwheel.building.containers import runs_here
 from fatwheel.building.images import Client
 from fatwheel.building.parallel import choose_jobs, inspect_machine
 from fatwheel.building.toolchain import on_pypi
+from fatwheel.caches import cache_root
 from fatwheel.declaration import Declaration
 from fatwheel.errors import BuildError
 from fatwheel.formatting import count_of

@@ -34,7 +34,7 @@ READ = ("read", "to check out the sources")
 
 
 def matrix_arguments(context: WorkflowContext) -> tuple[str, str]:
-    """``--matrix FILE``, for commands that read no matrix.yaml by default."""
+    """Return ``--matrix FILE``, for commands that read a matrix.yaml only if one is given."""
     return "--matrix", shlex.quote(context.matrix)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fatwheel.building.cache import cache_root, disk_errors, get_or_create, require_space
+from fatwheel.building.cache import disk_errors, get_or_create, require_space
+from fatwheel.caches import cache_root
 from fatwheel.errors import BuildError, UsageError
 
 
