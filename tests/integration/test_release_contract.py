@@ -56,7 +56,7 @@ class Watched(httpx.HTTPTransport):
         if response.status_code in {204, 302}:
             self.seen.append((request.method, path, response.status_code))
             return
-        # GitHub's description knows no half-uploaded assets, though its documentation tells of them.
+        # GitHub's description knows no partially uploaded assets, though its documentation tells of them.
         text = response.text.replace('"state": "starter"', '"state": "open"')
         answer = MockResponse(text.encode(), status_code=response.status_code, content_type=kind)
         self.api.validate_response(asked, answer)

@@ -184,7 +184,7 @@ def test_the_asset_limit_is_counted_before_anything_is_sent(files: list[Path]) -
         draft = fake.state.add_release("v1")
         for number in range(995):
             fake.state.add_asset(draft, f"old-{number}.bin", state=UPLOADED, size=1)
-        with pytest.raises(ReleaseRefused, match="a release may have 1,000"):
+        with pytest.raises(ReleaseRefused, match="the limit is 1,000"):
             run(fake, *files)
         assert not fake.uploads()
 
@@ -301,7 +301,7 @@ def test_a_file_that_changes_meanwhile_fails_alone(files: list[Path]) -> None:
         record = run(fake, *files, progress=Meddler())  # type: ignore[arg-type]
         failed = [asset for asset in record.assets if not asset.live]
         assert [asset.name for asset in failed] == [files[2].name]
-        assert failed[0].reason == "the file was changed while it was released"
+        assert failed[0].reason == "the file changed during the release"
 
 
 def test_reading_follows_to_the_storage_without_the_token(files: list[Path]) -> None:

@@ -17,9 +17,9 @@ from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.records.release import ReleaseRecord
 from fatwheel.release.inspection import Inspector
 from fatwheel.release.make_release import release
-from fatwheel.release.notes import BEGIN, END, merged
+from fatwheel.release.notes import BEGIN, END, merge_notes
 from fatwheel.release.request import ReleaseRequest
-from fatwheel.release.retention import RetentionPolicy, find_expired, remove
+from fatwheel.release.retention import RetentionPolicy, delete_releases, find_expired
 from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.github import open_github
 from fatwheel.stores.retry import RetryPolicy
@@ -121,8 +121,8 @@ def test_what_people_wrote_on_the_page_stays(files: list[Path]) -> None:
         page = the_release(site).body
         assert page.startswith("Thanks to everybody.\n\n" + BEGIN)
         assert page.endswith(END + "\n")
-    assert merged(f"above\n{BEGIN}\nold\n{END}\nbelow\n", "new\n") == f"above\n{BEGIN}\nnew\n{END}\nbelow\n"
-    assert merged(f"{BEGIN}\ncut off in the middle", "new") == merged("", "new")
+    assert merge_notes(f"above\n{BEGIN}\nold\n{END}\nbelow\n", "new\n") == f"above\n{BEGIN}\nnew\n{END}\nbelow\n"
+    assert merge_notes(f"{BEGIN}\ncut off in the middle", "new") == merge_notes("", "new")
 
 
 def test_the_page_of_a_published_release_follows_what_is_added(tmp_path: Path) -> None:
@@ -360,8 +360,8 @@ def test_old_releases_go_with_their_tags_whatever_the_server_does() -> None:
         inspector = Inspector(open_site(site), clock=site.clock)
         found = inspector.counter.call(inspector.store.releases)
         pruning = find_expired(found, RetentionPolicy("v{version}", 2, None), site.clock.wall())
-        assert [one.tag for one in pruning.going] == ["v3", "v2", "v1"]
-        assert remove(inspector, pruning.going) == ["v2: deleted the release, but not its tag: 403 No"]
+        assert [one.tag for one in pruning.expired] == ["v3", "v2", "v1"]
+        assert delete_releases(inspector, pruning.expired) == ["v2: deleted the release, but not its tag: 403 No"]
         assert {one.tag for one in site.state.releases.values()} == {"v5", "v4"}
         assert set(site.state.tags) == {"v5", "v4", "v2"}
 

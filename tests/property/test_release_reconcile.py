@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fatwheel.release.manifest_assets import expected_asset
-from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, State, step
+from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, State, plan_action
 from fatwheel.stores.remote import STARTER, UPLOADED, RemoteAsset
 
 NAMES = ["a.whl", "b.whl", "c.whl", "d.bin"]
@@ -31,7 +31,7 @@ def stores(draw: st.DrawFn) -> list[RemoteAsset]:
 def steps(wanted: list[ExpectedAsset], remote: list[RemoteAsset], *, may: bool) -> list[PlannedAction]:
     """What a release does with each wanted asset, as it looks at what has its name and its temporary one."""
     held = {asset.name: asset for asset in remote}
-    return [step(one, held.get(one.name), held.get(one.temporary), lambda _: may) for one in wanted]
+    return [plan_action(one, held.get(one.name), held.get(one.temporary), lambda _: may) for one in wanted]
 
 
 @given(wanted_sets, stores(), st.booleans())

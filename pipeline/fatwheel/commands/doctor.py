@@ -7,13 +7,7 @@ from pathlib import Path
 
 import click
 
-from fatwheel.console.options import (
-    engine_option,
-    json_option,
-    named_command,
-    optional_matrix_option,
-    toolchain_option,
-)
+from fatwheel.console.options import engine_option, json_option, named_command, optional_matrix_option, toolchain_option
 from fatwheel.console.output import echo_json, echo_table, echo_wrapped
 from fatwheel.declaration import load
 from fatwheel.pipelines.doctor import diagnose

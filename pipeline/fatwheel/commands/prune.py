@@ -37,13 +37,13 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if as_json:
         echo_json({
             "channel": channel, "applied": really, "kept": [r.tag for r in found.kept],
-            "removed": [r.tag for r in found.going], "failed": failures,
+            "removed": [r.tag for r in found.expired], "failed": failures,
         })  # fmt: skip
     else:
-        for release in found.going:
+        for release in found.expired:
             click.echo(f"{'deleted' if really else 'would delete'} {release.tag}")
-        click.echo(f"{channel}: {len(found.kept)} kept, {len(found.going)} {'' if really else 'to be '}deleted")
-        if found.going and not really:
+        click.echo(f"{channel}: {len(found.kept)} kept, {len(found.expired)} {'' if really else 'to be '}deleted")
+        if found.expired and not really:
             click.echo("nothing was deleted: run the command again with --apply")
     if failures:
         raise ReleaseIncomplete("releases that could not be deleted:\n" + "\n".join(failures), where=spec)

@@ -11,7 +11,7 @@ from fatwheel.console.release_output import raise_for_missing, show_progress, sh
 from fatwheel.errors import UsageError
 from fatwheel.pipelines.release import ReleaseOptions, compose_journal, compose_request
 from fatwheel.records.release import ReleaseJournal
-from fatwheel.release.journal import Journal, default_place
+from fatwheel.release.journal import Journal, default_path
 from fatwheel.release.make_release import release
 from fatwheel.stores import open_store
 
@@ -61,7 +61,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     )
     asked = compose_journal(options, earlier)
     request = compose_request(asked, dry_run=dry_run)
-    journal = None if dry_run else Journal(record or resume or default_place(asked.tag), asked)
+    journal = None if dry_run else Journal(record or resume or default_path(asked.tag), asked)
     if journal and (record or resume):
         journal.begin()
         if journal.problem:

@@ -10,7 +10,7 @@ from fatwheel.declaration import Declaration, load
 from fatwheel.declaration.model import Size
 from fatwheel.errors import UsageError
 from fatwheel.records.plan import PlanDiff
-from fatwheel.release.retention import tag_pattern
+from fatwheel.release.retention import make_tag_pattern
 from fatwheel.report.budget import Allowance
 from fatwheel.report.dispatch import Rule, read_rules
 from fatwheel.report.forecast import estimate_changes
@@ -95,7 +95,7 @@ def _tag_pattern(declaration: Declaration, channel: str) -> re.Pattern[str]:
     declared = {str(name): one for name, one in declaration.channels.items()}
     if channel not in declared:
         raise UsageError(f"unknown channel '{channel}'", help=f"declared channels: {', '.join(declared)}")
-    return tag_pattern(declared[channel].tag, nightly=channel == "nightly")
+    return make_tag_pattern(declared[channel].tag, nightly=channel == "nightly")
 
 
 def estimate_diff(

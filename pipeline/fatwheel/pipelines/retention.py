@@ -8,7 +8,7 @@ from fatwheel.declaration import load
 from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.index import make_index
 from fatwheel.release.inspection import Inspector
-from fatwheel.release.retention import Pruning, RetentionPolicy, find_expired, remove
+from fatwheel.release.retention import Pruning, RetentionPolicy, delete_releases, find_expired
 from fatwheel.stores import open_store
 from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import ReadableStore
@@ -28,7 +28,7 @@ def declared_retention(matrix: Path, channel: str) -> RetentionPolicy:
 
 def expired_ids(store: ReadableStore, policy: RetentionPolicy) -> frozenset[str]:
     """Return the IDs of the releases that `fatwheel prune` would delete. Raises `StoreFailure`."""
-    return frozenset(release.id for release in find_expired(store.releases(), policy, Clock().wall()).going)
+    return frozenset(release.id for release in find_expired(store.releases(), policy, Clock().wall()).expired)
 
 
 def prune(
@@ -42,11 +42,11 @@ def prune(
     store = open_store(spec, must_exist=True)
     inspector = Inspector(store)
     try:
-        found = find_expired(inspector.counter.call(store.releases), policy, inspector.clock.wall())
+        found = find_expired(inspector.requests.call(store.releases), policy, inspector.clock.wall())
     except StoreFailure as failure:
         raise ReleaseRefused(failure.what, where=spec, help=failure.help) from failure
-    if not (apply and found.going):
+    if not (apply and found.expired):
         return found, []
     if index:
-        make_index(store.without(frozenset(release.id for release in found.going)), index, base_url)
-    return found, remove(inspector, found.going)
+        make_index(store.without(frozenset(release.id for release in found.expired)), index, base_url)
+    return found, delete_releases(inspector, found.expired)

@@ -1,1 +1,1 @@
-"""The release stage: compares the expected assets with a release and uploads what is missing."""
+"""Release: compare the expected assets with those of a store, and act on each one."""

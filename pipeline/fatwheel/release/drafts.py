@@ -1,4 +1,4 @@
-"""Finds the release of a tag to write to, or creates a draft."""
+"""Find the release of a tag to write to, or create it as a draft."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Opening:
-    """The properties of a new draft."""
+    """The values of a new draft."""
 
     tag: str
     commit: str | None
@@ -31,11 +31,11 @@ class Opening:
     prerelease: bool = False
 
 
-def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRelease | None, tuple[str, ...]]:
-    """The release to write to, or None to make one, with notes. Raises `ReleaseRefused`.
+def select_release(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRelease | None, tuple[str, ...]]:
+    """Select the release to write to, or None to create one. Returns it with notes. Raises `ReleaseRefused`.
 
-    A published release takes precedence over drafts. Of several drafts the oldest is chosen, so that concurrent runs
-    choose the same one.
+    A published release comes before any draft. Of several drafts the oldest is selected, so that parallel runs select
+    the same one.
     """
     published = [release for release in found if not release.draft]
     drafts = sorted((r for r in found if r.draft), key=lambda r: (len(r.id), r.id))
@@ -44,7 +44,7 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
     chosen = (published or drafts)[0]
     if commit and chosen.commit and _SHA.fullmatch(chosen.commit) and chosen.commit != commit:
         raise ReleaseRefused(
-            f"the {'draft' if chosen.draft else 'release'} of {chosen.tag} is of commit {chosen.commit[:12]}, "
+            f"the {'draft' if chosen.draft else 'release'} of {chosen.tag} belongs to commit {chosen.commit[:12]}, "
             f"not {commit[:12]}",
             help="delete that draft, or release from its commit" if chosen.draft else "use another tag",
         )
@@ -53,13 +53,13 @@ def choose(found: Sequence[RemoteRelease], commit: str | None) -> tuple[RemoteRe
     return chosen, notes
 
 
-def same_commit(release: RemoteRelease, commit: str | None) -> bool:
-    """Whether a release is a draft known to be of this commit."""
+def is_same_commit(release: RemoteRelease, commit: str | None) -> bool:
+    """Whether a draft is known to belong to the commit that is released now."""
     return bool(release.draft and commit and _SHA.fullmatch(commit) and release.commit == commit)
 
 
 class ReleaseRequests:
-    """The requests other than uploads, each with retries."""
+    """The requests before and after the uploads. Each is retried, because no upload works without them."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ReleaseRequests:
 
         def once() -> tuple[RemoteRelease, bool, tuple[str, ...]]:
             nonlocal made
-            chosen, notes = choose(self.store.find(opening.tag), opening.commit)
+            chosen, notes = select_release(self.store.find(opening.tag), opening.commit)
             if chosen is not None:
                 return chosen, made and chosen.draft, notes
             made = True
@@ -126,9 +126,7 @@ class ReleaseRequests:
             except StoreFailure as failure:
                 if failure.kind is not FailureKind.AMBIGUOUS:
                     raise
-                found = self.store.by_id(
-                    release.id
-                )  # not by its tag: another process may have published another draft of it
+                found = self.store.by_id(release.id)  # not by its tag: another run may have published one
                 if found is None or found.draft:
                     raise
                 return found
@@ -136,8 +134,10 @@ class ReleaseRequests:
         return self.call(once)
 
     def _first_of(self, draft: RemoteRelease, opening: Opening) -> RemoteRelease:
-        """The new draft; if another process created one earlier, delete the new one and return that."""
-        chosen, _ = choose([r for r in self.store.find(opening.tag) if r.id != draft.id] + [draft], opening.commit)
+        """Return the draft, or an earlier one of a parallel run; the new draft is then deleted."""
+        chosen, _ = select_release(
+            [r for r in self.store.find(opening.tag) if r.id != draft.id] + [draft], opening.commit
+        )
         if chosen is None or chosen.id == draft.id:
             return draft
         self._pacer.acquire()

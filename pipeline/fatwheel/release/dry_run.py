@@ -1,33 +1,33 @@
-"""Reports what a release would do, without uploading anything."""
+"""Dry runs: the outcome of each asset without uploading anything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from fatwheel.records.release import AssetOutcome, AssetRecord
-from fatwheel.release.execute import FileJob, Job
+from fatwheel.release.execute import FileTask, UploadTask
 from fatwheel.release.reconcile import Action, State
 from fatwheel.release.upload import UploadContext
 from fatwheel.stores.remote import RemoteAsset
 
 
 def dry_run(
-    jobs: Iterable[Job], around: UploadContext, by_name: Mapping[str, RemoteAsset], why: str = "dry run"
+    jobs: Iterable[UploadTask], context: UploadContext, by_name: Mapping[str, RemoteAsset], why: str = "dry run"
 ) -> list[AssetRecord]:
-    """Return the outcome of each asset without uploading it: identical, a conflict, or the action it would need."""
+    """Return the record of each asset: identical, in conflict, or what would be done. Nothing is uploaded."""
     records = []
     for job in jobs:
-        if not isinstance(job, FileJob):
+        if not isinstance(job, FileTask):
             reason = f"{why}: would be taken from the artifact"
             records.append(AssetRecord(name=job.name, outcome="not-sent", size=job.size, reason=reason))
             continue
         for wanted in job.assets:
-            now = around.step(wanted, dict(by_name))
+            now = context.step(wanted, dict(by_name))
             outcome: AssetOutcome
             if now.action is Action.KEEP:
                 outcome, reason = "identical", ""
-            elif now.action is Action.CONFLICT or (now.state is State.DIFFERENT and around.release.immutable):
-                outcome, reason = "conflict", "the release holds other bytes by this name"
+            elif now.action is Action.CONFLICT or (now.state is State.DIFFERENT and context.release.immutable):
+                outcome, reason = "conflict", "the release already has a different file with this name"
             else:
                 outcome, reason = "not-sent", f"{why}: {now.state.value}; would {now.action.value}"
             records.append(
@@ -37,7 +37,7 @@ def dry_run(
 
 
 def missing_assets(planned: Iterable[str], present: Mapping[str, RemoteAsset]) -> list[AssetRecord]:
-    """Return records of the planned wheels that were not given: uploaded by an earlier run, or missing."""
+    """Return the records of planned wheels that are not part of this run: uploaded by an earlier run, or missing."""
     records = []
     for name in planned:
         there = present.get(name)
@@ -45,5 +45,5 @@ def missing_assets(planned: Iterable[str], present: Mapping[str, RemoteAsset]) -
             reason = "from an earlier run"
             records.append(AssetRecord(name=name, outcome="identical", size=there.size, reason=reason))
         else:
-            records.append(AssetRecord(name=name, outcome="missing", reason="planned, and no such wheel came"))
+            records.append(AssetRecord(name=name, outcome="missing", reason="planned, but no wheel was given"))
     return records

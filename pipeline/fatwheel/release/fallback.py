@@ -1,4 +1,4 @@
-"""Releases files over the size limit to the fallback store (``size.over: elsewhere``)."""
+"""The fallback store: files that are too large for one store go to another, if matrix.yaml declares one."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ UNLIMITED = 1 << 62  # bytes
 
 
 class FallbackProgress:
-    """Progress of uploads to the fallback store: shown, but not written to this release's journal."""
+    """Progress of uploads to the fallback store: shown, but not written to the journal of this release."""
 
     def __init__(self, progress: ProgressListener) -> None:
         self._progress = progress
 
     def say(self, text: str) -> None:
-        """Hand on."""
+        """Forward."""
         self._progress.say(text)
 
     def hashed(self, file: HashedFile) -> None:
-        """Hand on."""
+        """Forward."""
         self._progress.hashed(file)
 
     def opened(self, release_id: str) -> None:
-        """Pass over."""
+        """Ignore."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Hand on."""
+        """Forward."""
         self._progress.sent(name, taken, size)
 
     def settled(self, record: AssetRecord) -> None:
-        """Pass over."""
+        """Ignore."""
 
 
-def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> ReleaseRequest:
-    """The request that releases these files to the fallback store."""
+def narrow_request(request: ReleaseRequest, files: Sequence[Path], store: Store) -> ReleaseRequest:
+    """Narrow a request to the files that go to the fallback store."""
     names = {file.name for file in files}
     plan = request.plan
     if plan is not None:
@@ -59,16 +59,16 @@ def part(request: ReleaseRequest, files: Sequence[Path], store: Store) -> Releas
     )
 
 
-def moved(record: AssetRecord, there: ReleaseRecord | PipelineError, store: Store) -> AssetRecord:
-    """The record of a withheld asset, updated with its outcome in the fallback store."""
+def add_fallback_result(record: AssetRecord, there: ReleaseRecord | PipelineError, store: Store) -> AssetRecord:
+    """Add the result of the fallback store to the record of a file that was withheld for its size."""
     if isinstance(there, PipelineError):
         return record.model_copy(update={"reason": f"{record.reason}; {store.spec}: {there.what}"})
     other = next((asset for asset in there.assets if asset.name == record.name), None)
     if other is None:
         return record
-    said = f"{store.spec}: {other.outcome}" + (f", {other.reason}" if other.reason else "")
+    result = f"{store.spec}: {other.outcome}" + (f", {other.reason}" if other.reason else "")
     update: dict[str, object] = {
-        "reason": f"{record.reason}; {said}", "sha256": other.sha256, "attempts": other.attempts,
+        "reason": f"{record.reason}; {result}", "sha256": other.sha256, "attempts": other.attempts,
         "bytes_sent": other.bytes_sent, "elsewhere": store.spec if other.live else None,
     }  # fmt: skip
     if other.outcome == "not-sent":

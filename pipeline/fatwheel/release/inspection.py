@@ -1,4 +1,4 @@
-"""Compares a release with its plan and manifest, and publishes a draft."""
+"""Compare a release with its plan and manifest, and publish a draft."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord, ReleaseRecord
-from fatwheel.release.drafts import ReleaseRequests, choose
+from fatwheel.release.drafts import ReleaseRequests, select_release
 from fatwheel.release.finalize import Finalizer
 from fatwheel.release.manifest_assets import read_manifest
 from fatwheel.release.notes import release_notes
@@ -34,7 +34,7 @@ class ReleaseStatus:
 
 
 class Inspector:
-    """Reads the releases of one store; only ``publish`` changes anything."""
+    """Inspects releases of one store. Only ``publish`` changes anything."""
 
     def __init__(self, store: Store, *, policy: RetryPolicy | None = None, clock: Clock | None = None) -> None:
         self.store = store
@@ -42,12 +42,12 @@ class Inspector:
         self.clock = clock or Clock()
         self.breaker = CircuitBreaker()
         self.pacer = RateLimiter(self.clock, self.breaker.opened, BURSTS if store.rules().paced else ())
-        self.counter = ReleaseRequests(store, self.policy, self.clock, self.breaker.opened, self.pacer)
+        self.requests = ReleaseRequests(store, self.policy, self.clock, self.breaker.opened, self.pacer)
 
     def look(self, tag: str, plan: Plan | None = None) -> ReleaseStatus:
-        """Compare the assets with the digests in the manifest and the wheels of the plan.
+        """Compare the assets of a release with the digests in its manifest and the wheels of the plan.
 
-        Without a plan, the plan in the manifest is used. Raises `ReleaseRefused` if the store cannot be read.
+        Without a plan, that of the manifest is used. Raises `ReleaseRefused` if the store cannot be read.
         """
         try:
             return self._look(tag, plan)
@@ -55,49 +55,49 @@ class Inspector:
             raise ReleaseRefused(failure.what, where=self.store.spec, help=failure.help) from failure
 
     def publish(self, tag: str, plan: Plan | None = None, *, partial: bool = False) -> ReleaseRecord:
-        """Publish a draft if its assets match its manifest and, if its plan requires it, none is missing.
+        """Publish a draft if all assets match its manifest and, if the plan requires it, none is missing.
 
-        A release that is already published is not changed. Raises `ReleaseRefused` if the tag has no release.
+        A published release is not changed.
         """
         found = self.look(tag, plan)
         release, record = found.release, found.record
         if release is None:
-            raise ReleaseRefused(f"no draft found for {tag}", where=self.store.spec, help="release its wheels first")
+            raise ReleaseRefused(f"no draft of {tag} found", where=self.store.spec, help="release its wheels first")
         if not release.draft:
-            return record.model_copy(update={"notes": [*record.notes, "it was published already"]})
+            return record.model_copy(update={"notes": [*record.notes, "already published"]})
         wrong = [asset.name for asset in record.assets if asset.outcome in {"conflict", "failed"}]
-        why_not: str | None = f"{', '.join(wrong)}: different from the manifest" if wrong else None
+        why_not: str | None = f"{', '.join(wrong)}: differs from the manifest" if wrong else None
         if why_not is None:
-            around = self._around(release)
+            context = self._context(release)
             commit = found.manifest.commit if found.manifest else None
-            lacking = [asset for asset in record.assets if not asset.live]
-            page = release_notes(tag, found.manifest.assets, lacking) if found.manifest else None
-            ending = Finalizer(around, self.counter, commit, found.plan)
+            missing = [asset for asset in record.assets if not asset.live]
+            page = release_notes(tag, found.manifest.assets, missing) if found.manifest else None
+            ending = Finalizer(context, self.requests, commit, found.plan)
             whole = found.plan is not None and found.plan.completeness == "complete" and not partial
             why_not = ending.publish({asset.name: asset for asset in record.assets}, whole=whole, page=page)
         notes = [*record.notes, *([f"not published: {why_not}"] if why_not else [])]
         return record.model_copy(update={"published": why_not is None, "notes": notes})
 
     def _look(self, tag: str, plan: Plan | None) -> ReleaseStatus:
-        release, notes = choose(self.counter.find(tag), None)
+        release, notes = select_release(self.requests.find(tag), None)
         present: dict[str, RemoteAsset] = {}
         manifest = None
         if release is None:
-            notes = (*notes, f"no release found for {tag}")
+            notes = (*notes, f"no release of {tag} found")
         else:
-            around = self._around(release)
-            present = self.counter.call(around.listing)
+            context = self._context(release)
+            present = self.requests.call(context.listing)
             there = present.get(MANIFEST)
             if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:
-                manifest = read_manifest(self.counter.call(lambda: b"".join(self.store.read(there))))
+                manifest = read_manifest(self.requests.call(lambda: b"".join(self.store.read(there))))
             if manifest is None:
-                notes = (*notes, f"it has no {MANIFEST}: digests are not compared")
+                notes = (*notes, f"no {MANIFEST} found; digests were not compared")
         plan = plan or (manifest.plan if manifest else None)
         records = self._records(present, manifest, plan, release)
         foreign = sorted(set(present) - {record.name for record in records})
         if foreign:
             shown = ", ".join(foreign[:5]) + (" ..." if len(foreign) > 5 else "")
-            notes = (*notes, f"{len(foreign)} other assets: {shown}")
+            notes = (*notes, f"{len(foreign)} other asset{'s' if len(foreign) > 1 else ''}: {shown}")
         record = ReleaseRecord(
             tag=tag,
             store=self.store.spec,
@@ -124,31 +124,31 @@ class Inspector:
             if asset is None and gap is not None and gap.elsewhere:
                 records.append(AssetRecord(name=name, outcome="withheld", reason=gap.reason, elsewhere=gap.elsewhere))
             elif asset is None:
-                reason = "it is not in the release"
-                if gap:  # the reason from the earlier run
+                reason = "not in the release"
+                if gap:  # the reason recorded by the release
                     reason = gap.reason if gap.outcome == "missing" else f"{gap.outcome}: {gap.reason}"
                 records.append(AssetRecord(name=name, outcome="missing", reason=reason))
             else:
-                records.append(self._compared(asset, digests.get(name), release))
+                records.append(self._compare_asset(asset, digests.get(name), release))
         for name in GENERATED:
             if name in present:
-                records.append(self._compared(present[name], None, release))
+                records.append(self._compare_asset(present[name], None, release))
             elif manifest or plan:
-                records.append(AssetRecord(name=name, outcome="missing", reason="it is not in the release"))
+                records.append(AssetRecord(name=name, outcome="missing", reason="not in the release"))
         return records
 
-    def _compared(self, asset: RemoteAsset, sha256: Digest | None, release: RemoteRelease | None) -> AssetRecord:
+    def _compare_asset(self, asset: RemoteAsset, sha256: Digest | None, release: RemoteRelease | None) -> AssetRecord:
         known = asset.digest
         if asset.whole and sha256 and known is None and release:
-            known = self._around(release).remote_digest(asset)
+            known = self._context(release).remote_digest(asset)
         if not asset.whole:
-            return AssetRecord(name=asset.name, outcome="failed", size=asset.size, reason="half-uploaded")
+            return AssetRecord(name=asset.name, outcome="failed", size=asset.size, reason="partially uploaded")
         if sha256 and known != sha256:
-            reason = "different from the manifest"
+            reason = "differs from the manifest"
             return AssetRecord(name=asset.name, outcome="conflict", size=asset.size, sha256=known, reason=reason)
         return AssetRecord(name=asset.name, outcome="identical", size=asset.size, sha256=known)
 
-    def _around(self, release: RemoteRelease) -> UploadContext:
+    def _context(self, release: RemoteRelease) -> UploadContext:
         return UploadContext(
             self.store, release, self.pacer, self.policy, self.clock, self.breaker, lambda _asset: False
         )

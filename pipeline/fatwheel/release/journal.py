@@ -1,4 +1,4 @@
-"""The release journal: a local file, updated during a release, from which an interrupted release resumes."""
+"""The release journal: a local file, written during a release, that an interrupted run resumes from."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fatwheel.records.release import AssetRecord, HashedFile, ReleaseJournal
 FOLDER = Path(".fatwheel")
 
 
-def default_place(tag: str) -> Path:
-    """The default path of the journal of a tag's release."""
+def default_path(tag: str) -> Path:
+    """Return the default path of the journal of a tag."""
     return FOLDER / f"release-{re.sub(r'[^A-Za-z0-9._+-]', '_', tag)}.json"
 
 
 class Journal:
-    """Writes the journal of one release; the file is complete after every event.
+    """The journal of one run on disk, complete after every event.
 
-    A full disk stops no upload: ``problem`` is the reason the file is out of date, or None once it could be written.
+    A full disk does not stop uploads: ``problem`` explains why the journal is out of date until a write succeeds.
     """
 
     def __init__(self, place: Path, start: ReleaseJournal) -> None:
@@ -29,15 +29,15 @@ class Journal:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Write the file for the first time."""
+        """Write the journal for the first time."""
         with self._lock:
             self._write()
 
     def say(self, text: str) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def hashed(self, file: HashedFile) -> None:
         """Store a digest, replacing an older one of the same file."""
@@ -46,7 +46,7 @@ class Journal:
             self._write(hashed=[*others, file])
 
     def opened(self, release_id: str) -> None:
-        """Store the ID of the release."""
+        """Store the ID of the release that is written to."""
         with self._lock:
             self._write(release_id=release_id)
 
@@ -57,7 +57,7 @@ class Journal:
             self._write(assets=[*others, record])
 
     def finish(self) -> None:
-        """Mark the release as finished."""
+        """Mark the run as finished."""
         with self._lock:
             self._write(finished=True)
 
@@ -66,6 +66,6 @@ class Journal:
         try:
             self.record.write(self.place)
         except OSError as error:
-            self.problem = f"the record {self.place} could not be written: {error.strerror or error}"
+            self.problem = f"cannot write the journal {self.place}: {error.strerror or error}"
         else:
             self.problem = None

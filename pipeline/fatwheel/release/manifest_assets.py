@@ -1,4 +1,4 @@
-"""The generated assets ``manifest.json`` and ``SHA256SUMS``, uploaded last because they list all others."""
+"""The assets that describe all others and are uploaded last: ``manifest.json`` and ``SHA256SUMS``."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from fatwheel.records.plan import Plan
 from fatwheel.records.release import AssetRecord
 from fatwheel.release.policy import GENERATED, TEMPORARY
 from fatwheel.release.reconcile import ExpectedAsset
-from fatwheel.release.sources import Given
+from fatwheel.release.sources import InputFile
 from fatwheel.stores.remote import RemoteAsset
 
 
 def expected_asset(name: str, data: bytes) -> ExpectedAsset:
-    """The asset with this name and content."""
+    """Make an expected asset of generated data."""
     return ExpectedAsset(name, len(data), Digest.of(data), data)
 
 
 def read_manifest(data: bytes) -> Manifest | None:
-    """Parse a manifest; None if the data is not one."""
+    """Parse the manifest of an earlier run. Returns None if the data is not a manifest."""
     try:
         return Manifest.model_validate_json(data)
     except ValidationError:
         return None
 
 
-def manifest(
+def make_manifest(
     *,
     tag: str,
     commit: str | None,
     plan: Plan | None,
-    given: Mapping[str, Given],
+    given: Mapping[str, InputFile],
     live: Sequence[RemoteAsset],
     absent: Sequence[AssetRecord],
     earlier: Manifest | None,
 ) -> Manifest:
-    """The manifest of the uploaded assets, with the records of this run, else those of the earlier manifest."""
+    """Make the manifest of the uploaded assets, with the records of this run and, for other assets, of earlier runs."""
     before = {asset.name: asset for asset in earlier.assets} if earlier else {}
     assets = []
     for asset in sorted(live, key=lambda a: a.name):
@@ -65,8 +65,8 @@ def manifest(
     )
 
 
-def sums(live: Sequence[RemoteAsset]) -> ExpectedAsset:
-    """``SHA256SUMS`` of all other uploaded assets, for ``sha256sum --check``."""
+def make_sums(live: Sequence[RemoteAsset]) -> ExpectedAsset:
+    """Make SHA256SUMS: a line for each other uploaded asset, in the format of ``sha256sum --check``."""
     lines = [
         f"{asset.digest}  {asset.name}\n"
         for asset in sorted(live, key=lambda a: a.name)

@@ -1,4 +1,4 @@
-"""The text of a release's page, from the records: sizes, targets, GPU tests, withheld files."""
+"""The text of a release page, from the records: sizes, targets, GPU tests and missing files."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from fatwheel.records.smoke import SmokeRecord
 from fatwheel.targets import dotted
 
 BEGIN, END = "<!-- fatwheel -->", "<!-- /fatwheel -->"
-"""Markers around the generated text; text outside them is not changed."""
+"""Comments around the generated text, so that text written by hand is preserved."""
 
 _OURS = re.compile(re.escape(BEGIN) + r".*?(?:" + re.escape(END) + r"\r?\n?|\Z)", re.DOTALL)
 
 
 class ReleasedFile(Protocol):
-    """A file of the release with its records: a given file, or an entry of a manifest."""
+    """A file of the release with its records, from this run or from a manifest."""
 
     @property
     def name(self) -> str:
-        """The asset's."""
+        """The name of the asset."""
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
 
     @property
     def build(self) -> BuildRecord | None:
-        """Its build record."""
+        """The build record."""
 
     @property
     def smoke(self) -> SmokeRecord | None:
-        """Its smoke record."""
+        """The smoke record."""
 
 
 class MissingAsset(Protocol):
@@ -42,35 +42,35 @@ class MissingAsset(Protocol):
 
     @property
     def name(self) -> str:
-        """The asset's."""
+        """The name of the asset."""
 
     @property
     def outcome(self) -> str:
-        """Its release outcome."""
+        """The outcome."""
 
     @property
     def reason(self) -> str:
-        """Why."""
+        """The reason of the outcome."""
 
 
-def release_notes(tag: str, described: Sequence[ReleasedFile], lacking: Sequence[MissingAsset]) -> str:
-    """Markdown. Equal records give equal text."""
-    gone = {one.name for one in lacking}
+def release_notes(tag: str, described: Sequence[ReleasedFile], missing: Sequence[MissingAsset]) -> str:
+    """Return the page as Markdown. Equal records give equal text."""
+    gone = {one.name for one in missing}
     wheels = sorted((one for one in described if one.name.endswith(".whl")), key=lambda one: one.name)
     shown = [one for one in wheels if one.name not in gone]
     lines = [f"## {tag}", ""]
     if shown:
-        lines += table(("wheel", "MiB", "targets", "runs on", "GPU test"), map(_row, shown), right=(1,))
+        lines += table(("wheel", "MiB", "targets", "runs on", "GPU-tested on"), map(_row, shown), right=(1,))
         lines.append("")
-    if lacking:
+    if missing:
         lines += ["Not in this release:", ""]
-        lines += [f"- `{one.name}`: {one.outcome}, {one.reason}" for one in sorted(lacking, key=lambda one: one.name)]
+        lines += [f"- `{one.name}`: {one.outcome}, {one.reason}" for one in sorted(missing, key=lambda one: one.name)]
         lines.append("")
     return "\n".join(lines)
 
 
-def merged(existing: str, page: str) -> str:
-    """The notes of a release with ``page`` replacing the generated text, or appended; other text is not changed."""
+def merge_notes(existing: str, page: str) -> str:
+    """Replace the generated part of a release text with ``page``, or append it. Other text is preserved."""
     block = f"{BEGIN}\n{page.rstrip()}\n{END}\n"
     if has_page(existing):
         return _OURS.sub(lambda _: block, existing, count=1)
@@ -78,7 +78,7 @@ def merged(existing: str, page: str) -> str:
 
 
 def has_page(existing: str) -> bool:
-    """Whether a text contains generated notes."""
+    """Whether a text has a part that fatwheel generated."""
     return BEGIN in existing
 
 
@@ -86,10 +86,10 @@ def _row(one: ReleasedFile) -> tuple[str, ...]:
     cell = one.build.cell if one.build else None
     targets = dotted(cell.targets) if cell else ""
     covers = dotted(cell.covers) if cell else ""
-    return f"`{one.name}`", f"{one.size / (1 << 20):.1f}", targets, covers, _proof(one)
+    return f"`{one.name}`", f"{one.size / (1 << 20):.1f}", targets, covers, _gpu_test(one)
 
 
-def _proof(one: ReleasedFile) -> str:
+def _gpu_test(one: ReleasedFile) -> str:
     smoke = one.smoke
     if smoke is None or smoke.gpu is None or smoke.gpu.outcome != "passed":
         return "untested"

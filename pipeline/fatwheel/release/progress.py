@@ -1,4 +1,4 @@
-"""Prints the progress of a release: bars in a terminal, lines in CI."""
+"""Progress of a release: bars on a terminal, plain lines in CI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 QUIET = 30.0
-"""Seconds between two progress lines of one upload."""
+"""Seconds between two lines about the same upload."""
 
 
 class CompositeProgress:
@@ -26,61 +26,61 @@ class CompositeProgress:
         self._all = progress
 
     def say(self, text: str) -> None:
-        """Forward the event."""
+        """Forward."""
         for one in self._all:
             one.say(text)
 
     def hashed(self, file: HashedFile) -> None:
-        """Forward the event."""
+        """Forward."""
         for one in self._all:
             one.hashed(file)
 
     def opened(self, release_id: str) -> None:
-        """Forward the event."""
+        """Forward."""
         for one in self._all:
             one.opened(release_id)
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Forward the event."""
+        """Forward."""
         for one in self._all:
             one.sent(name, taken, size)
 
     def settled(self, record: AssetRecord) -> None:
-        """Forward the event."""
+        """Forward."""
         for one in self._all:
             one.settled(record)
 
 
 class Lines:
-    """Prints a line for each finished asset, and one every `QUIET` seconds for each running upload."""
+    """Prints a line for each finished asset and, every `QUIET` seconds, for each upload in progress."""
 
     def __init__(self, write: Callable[[str], None], clock: Clock | None = None) -> None:
         self._write = write
         self._clock = clock or Clock()
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def say(self, text: str) -> None:
-        """Write it."""
+        """Print the line."""
         self._write(text)
 
     def hashed(self, file: HashedFile) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def opened(self, release_id: str) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Print the progress, unless a line was printed recently."""
+        """Print the progress, at most every `QUIET` seconds."""
         now = self._clock.monotonic()
         with self._lock:
-            if now - self._told.setdefault(name, now) < QUIET:
+            if now - self._reported.setdefault(name, now) < QUIET:
                 return
-            self._told[name] = now
-        self._write(f"sending {name}: {words(taken)} of {words(size)}")
+            self._reported[name] = now
+        self._write(f"uploading {name}: {words(taken)} of {words(size)}")
 
     def settled(self, record: AssetRecord) -> None:
-        """Write the outcome."""
+        """Print the outcome."""
         reason = f": {record.reason}" if record.reason else ""
         tries = f", {record.attempts} attempts" if record.attempts > 1 else ""
         self._write(
@@ -89,7 +89,7 @@ class Lines:
 
 
 class Bars:
-    """Shows a bar for each running upload. Use it as a context manager."""
+    """Shows a progress bar for each upload. Use it as a context manager."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -114,14 +114,14 @@ class Bars:
         self._bars.stop()
 
     def say(self, text: str) -> None:
-        """Print the text above the bars."""
+        """Print the line above the bars."""
         self._bars.console.print(text, markup=False, highlight=False)
 
     def hashed(self, file: HashedFile) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def opened(self, release_id: str) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
         """Update the bar of the asset."""
@@ -140,13 +140,13 @@ class Bars:
 
 
 def escape(text: str, *, value: bool = False) -> str:
-    """Escape text for a workflow command; ``value``: for a property such as the title."""
+    """Escape text for a workflow command; ``value`` for text in the properties of the command."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if value else text
 
 
 def workflow_commands(record: ReleaseRecord) -> list[str]:
-    """Return one error annotation for each asset that was not uploaded."""
+    """Return one workflow command for each asset that is not in the release."""
     return [
         f"::error title={escape(f'{asset.outcome}: {asset.name}', value=True)}::{escape(asset.reason or asset.outcome)}"
         for asset in record.assets

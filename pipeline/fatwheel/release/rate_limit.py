@@ -63,7 +63,7 @@ class RateLimiter:
     def _report(self, now: float, wait: float) -> None:
         if self._notify is None or wait < REPORTED_WAIT or now + wait < self._reported_until + REPORTED_WAIT:
             return
-        # A wait requested by the store is reported by the request that received it.
+        # A wait requested by the store is reported by the rejected request.
         if now + wait > self._held_until + REPORTED_WAIT:
             self._notify(f"the write limit of the store is reached; continuing in {wait:,.0f} s")
         self._reported_until = now + wait

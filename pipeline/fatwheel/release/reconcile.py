@@ -1,4 +1,4 @@
-"""Compares expected assets with a release and chooses one action for each. Makes no requests."""
+"""Compare expected assets with those of a store: one state and one action for each name. No side effects."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from fatwheel.stores.remote import RemoteAsset
 
 
 class State(Enum):
-    """The state of one asset name in the store."""
+    """The state of one name in the store."""
 
     ABSENT = "absent"
     IDENTICAL = "identical"
-    HALF = "half-uploaded"
+    HALF = "partially uploaded"
     DIFFERENT = "different"
 
 
 class Action(Enum):
-    """The action that uploads an asset."""
+    """The action for one name."""
 
     SEND = "send"
     KEEP = "keep"
-    CLEAR = "delete the half-upload, then send"
+    CLEAR = "delete the partial upload, then send"
     REPLACE = "send under a temporary name, verify, then swap"
-    FINISH = "finish a swap that was broken off"
-    CONFLICT = "leave: other bytes have this name"
+    FINISH = "finish an interrupted replacement"
+    CONFLICT = "leave: a different file has this name"
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class ExpectedAsset:
 
     @property
     def temporary(self) -> str:
-        """Its name until it has been verified and replaces another asset."""
+        """The name of the upload until it replaces the existing asset."""
         return self.name + TEMPORARY
 
     def is_in(self, remote: RemoteAsset | None) -> bool:
-        """Whether a remote asset is complete and has the same content."""
+        """Whether a remote asset is complete and has exactly this content."""
         return remote is not None and remote.whole and remote.size == self.size and remote.digest == self.sha256
 
 
 @dataclass(frozen=True)
 class PlannedAction:
-    """The state and action of one name. ``remote`` has that name now, ``spare`` its temporary name."""
+    """The state and action of one name. ``remote`` has this name in the store, ``spare`` has the temporary name."""
 
     name: str
     state: State
@@ -65,8 +65,8 @@ class PlannedAction:
     spare: RemoteAsset | None = None
 
 
-def state_of(wanted: ExpectedAsset, remote: RemoteAsset | None) -> State:
-    """The state of an expected asset."""
+def find_state(wanted: ExpectedAsset, remote: RemoteAsset | None) -> State:
+    """Return the state of an expected asset."""
     if remote is None:
         return State.ABSENT
     if not remote.whole:
@@ -74,14 +74,17 @@ def state_of(wanted: ExpectedAsset, remote: RemoteAsset | None) -> State:
     return State.IDENTICAL if wanted.is_in(remote) else State.DIFFERENT
 
 
-def step(
+def plan_action(
     wanted: ExpectedAsset,
     remote: RemoteAsset | None,
     spare: RemoteAsset | None,
     may_replace: Callable[[RemoteAsset], bool],
 ) -> PlannedAction:
-    """Choose the action for one expected asset. An unknown remote digest counts as different: look it up before."""
-    state = state_of(wanted, remote)
+    """Choose the action for one expected asset.
+
+    A remote asset without a digest counts as different: look up its digest first.
+    """
+    state = find_state(wanted, remote)
     allowed = remote is not None and state is State.DIFFERENT and may_replace(remote)
     if state is State.IDENTICAL:
         action = Action.KEEP

@@ -1,4 +1,4 @@
-"""The request for one release, and the interface of progress listeners."""
+"""The request for one release, and the listeners to its progress."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from fatwheel.stores.remote import Store
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """The files to release, and how. ``size_limit`` in bytes; None: that of the plan or the store.
+    """The files to release, and the options. ``size_limit`` in bytes; None means that of the plan or of the store.
 
-    ``run``: a workflow run whose artifacts are released too. ``release_id``: the release of an interrupted run, which
-    a listing may not show yet. ``over``: what to do with files over the limit; ``elsewhere`` is the fallback store.
+    ``run`` adds the artifacts of a workflow run to the files. ``release_id`` is the release that an interrupted run
+    wrote to, in case the store does not list it yet. ``over`` is the action for a file over the limit; ``elsewhere``
+    is the fallback store.
 
-    Without a plan the release may be partial: valid assets are published, and the others are reported.
+    Without a plan, the release is partial: passing files are published, and the others are reported.
     """
 
     tag: str
@@ -39,7 +40,7 @@ class ReleaseRequest:
 
     @property
     def prerelease(self) -> bool:
-        """Whether the release is marked as a prerelease: true for every channel except ``release``."""
+        """Whether the store marks it as a prerelease: true for every channel except `release`."""
         return self.plan is not None and self.plan.channel != "release"
 
     @property
@@ -49,38 +50,38 @@ class ReleaseRequest:
 
 
 class ProgressListener(Protocol):
-    """Receives the events of a release, from several threads."""
+    """Receives events, from several threads."""
 
     def say(self, text: str) -> None:
-        """A message to print."""
+        """Show a line of text."""
 
     def hashed(self, file: HashedFile) -> None:
-        """A file was hashed."""
+        """Receive a digest, so that a resumed run does not compute it again."""
 
     def opened(self, release_id: str) -> None:
-        """The release was found or created."""
+        """Receive the ID of the release that is written to."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """The bytes sent so far in the current attempt."""
+        """Receive the bytes sent so far in one attempt."""
 
     def settled(self, record: AssetRecord) -> None:
-        """The final outcome of an asset is known."""
+        """Receive the final outcome of an asset."""
 
 
 class NullProgress:
     """Ignores all events."""
 
     def say(self, text: str) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def hashed(self, file: HashedFile) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def opened(self, release_id: str) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def sent(self, name: str, taken: int, size: int) -> None:
-        """Do nothing."""
+        """Ignore."""
 
     def settled(self, record: AssetRecord) -> None:
-        """Do nothing."""
+        """Ignore."""

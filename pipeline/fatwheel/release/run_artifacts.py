@@ -1,4 +1,4 @@
-"""Wheels from a workflow run: each artifact is taken, released and dropped, so that few are on the disk at a time."""
+"""Wheels of a workflow run: download, upload and delete one artifact after the other, to save disk space."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.files import BUILD, MAX_RECORD_BYTES, METADATA, SMOKE
 from fatwheel.records.release import AssetRecord
 from fatwheel.records.smoke import SmokeRecord
-from fatwheel.release.asset_selection import file_job, limit_of
+from fatwheel.release.asset_selection import get_size_limit, make_file_task
 from fatwheel.release.execute import Deliver
-from fatwheel.release.policy import GENERATED, contradicted, name_problem, withheld
+from fatwheel.release.policy import GENERATED, find_digest_mismatch, find_name_error, find_withhold_reason
 from fatwheel.release.request import ReleaseRequest
-from fatwheel.release.sources import Given, read_metadata
-from fatwheel.release.zip_members import UNREADABLE, ZipMember, members
+from fatwheel.release.sources import InputFile, read_metadata
+from fatwheel.release.zip_members import UNREADABLE, ZipMember, list_members
 from fatwheel.stores.artifacts import RunArtifact, WorkflowRun
 from fatwheel.stores.remote import Rules
 from fatwheel.stores.store_errors import StoreFailure
 
 SMALL = 8 << 20
-"""Bytes. Artifacts up to this size are looked through for records before the first wheel is taken."""
+"""Bytes. Artifacts up to this size are searched for records before the first wheel is downloaded."""
 
 Settled = dict[str, BuildRecord | SmokeRecord]
-Divert = Callable[[Sequence[Path], Sequence[AssetRecord]], list[AssetRecord]]
+SendToFallback = Callable[[Sequence[Path], Sequence[AssetRecord]], list[AssetRecord]]
 
 
 @dataclass
 class ArtifactContext:
-    """What all artifacts of one run share: the rules, the records that came apart from wheels, and the names seen.
+    """The state that all artifacts of one run share: rules, records that are not beside their wheels, and names.
 
-    ``seen``: where each asset was taken from, and its sha256. ``divert`` takes what is too large to another store.
+    ``seen`` maps each asset to its source and digest. ``send_to_fallback`` uploads files that are too large.
     """
 
     run: WorkflowRun
     request: ReleaseRequest
     rules: Rules
     call: Callable[..., Any]  # with retries
-    divert: Divert
+    send_to_fallback: SendToFallback
     records: Settled = field(default_factory=dict)
-    given: list[Given] = field(default_factory=list)
+    given: list[InputFile] = field(default_factory=list)
     seen: dict[str, tuple[str, Digest | None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def open(self) -> tuple[RunJob, ...]:
-        """List the artifacts, read the records in the small ones, and make a job of each that may hold assets.
+    def open(self) -> tuple[ArtifactTask, ...]:
+        """List the artifacts, read the records in small ones, and make a task of each that may contain assets.
 
-        With a plan these are the artifacts of its cells; else all that hold more than records.
+        With a plan, these are the artifacts of its cells; otherwise all that contain more than records.
         """
         listed = self.call(self.run.artifacts)
         planned = {cell.artifact for cell in self.request.plan.cells} if self.request.plan else None
@@ -67,29 +67,29 @@ class ArtifactContext:
                 self.notes.append(f"the artifact {artifact.name} has expired")
                 continue
             if artifact.size <= SMALL:
-                wanted = self._looked_through(artifact, wanted=wanted)
+                wanted = self._scan_small_artifact(artifact, wanted=wanted)
             if wanted:
-                jobs.append(RunJob(artifact, self))
-        lacking = sorted((planned or set()) - {artifact.name for artifact in listed})
+                jobs.append(ArtifactTask(artifact, self))
+        missing = sorted((planned or set()) - {artifact.name for artifact in listed})
         others = sorted({artifact.name for artifact in listed} - (planned or set()))
-        if lacking and others:
+        if missing and others:
             self.notes.append(
-                f"the run has no artifact {', '.join(lacking)}; it has, not planned: {', '.join(others[:10])}"
+                f"the run has no artifact {', '.join(missing)}; unplanned artifacts: {', '.join(others[:10])}"
             )
         return tuple(jobs)
 
-    def _looked_through(self, artifact: RunArtifact, *, wanted: bool) -> bool:
-        """Store the records of a small artifact, and return whether it contains anything else to release.
+    def _scan_small_artifact(self, artifact: RunArtifact, *, wanted: bool) -> bool:
+        """Store the records of a small artifact. Returns whether it is expected to contain assets too.
 
-        A planned artifact that cannot be downloaded fails later, on its own. Raises `StoreFailure` for another:
-        without its records, a wheel whose smoke test failed might be uploaded.
+        A planned artifact that cannot be downloaded fails later, without stopping the others. Raises `StoreFailure`
+        for any other: without its records, a wheel whose test failed could be uploaded.
         """
         try:
             with self.fetched(artifact) as files:
                 found = [file for file in files if not self.keep(file)]
         except UNREADABLE as error:
             if not wanted:
-                self.notes.append(f"the artifact {artifact.name} cannot be read: {error}")
+                self.notes.append(f"cannot read the artifact {artifact.name}: {error}")
             return wanted
         except StoreFailure:
             if not wanted:
@@ -98,15 +98,15 @@ class ArtifactContext:
         return wanted and bool(found)
 
     def fetched(self, artifact: RunArtifact) -> DownloadedArtifact:
-        """A context manager that downloads an artifact and deletes it afterward."""
+        """Return a context manager that downloads an artifact and deletes it afterwards."""
         return DownloadedArtifact(self, artifact)
 
     def keep(self, file: ZipMember | Path) -> bool:
-        """Whether a file is a record; then it is kept in mind."""
+        """Store the file if it is a record. Returns whether it is one."""
         if isinstance(file, Path) or not file.name.endswith((BUILD, SMOKE)):
             return False
         if file.size > MAX_RECORD_BYTES:
-            self.notes.append(f"{file.name}: {file.size:,} bytes is too large for a record")
+            self.notes.append(f"{file.name}: too large for a record ({file.size:,} bytes)")
             return True
         model = BuildRecord if file.name.endswith(BUILD) else SmokeRecord
         try:
@@ -115,23 +115,23 @@ class ArtifactContext:
             self.notes.append(f"{file.name}: not a {model.__name__}: {error.errors()[0]['msg']}")
         else:
             with self.lock:
-                self.records[file.name] = _weightier(self.records.get(file.name), record)
+                self.records[file.name] = _select_record(self.records.get(file.name), record)
         return True
 
 
 class DownloadedArtifact:
-    """Downloads on entering, and gives the disk back on leaving."""
+    """An artifact on disk: downloaded on entry, deleted on exit."""
 
-    def __init__(self, intake: ArtifactContext, artifact: RunArtifact) -> None:
-        self._intake = intake
+    def __init__(self, artifacts: ArtifactContext, artifact: RunArtifact) -> None:
+        self._open_run = artifacts
         self._artifact = artifact
         self._folder: Path | None = None
 
     @property
     def folder(self) -> Path:
-        """The temporary folder of the artifact; its content is deleted with it."""
+        """The folder of the artifact. Everything in it is deleted on exit."""
         if self._folder is None:
-            raise RuntimeError("it is not on the disk")
+            raise RuntimeError("the artifact is not downloaded")
         return self._folder
 
     def __enter__(self) -> tuple[ZipMember | Path, ...]:
@@ -140,12 +140,12 @@ class DownloadedArtifact:
         raw = artifact.name.endswith((".whl", ".tar.gz"))
         place = self._folder / (artifact.name if raw else "artifact.zip")
         try:
-            self._intake.call(self._intake.run.download, artifact, place)
-            inside = members(place) if not raw or zipfile.is_zipfile(place) else ()
+            self._open_run.call(self._open_run.run.download, artifact, place)
+            inside = list_members(place) if not raw or zipfile.is_zipfile(place) else ()
         except BaseException:
             self.__exit__()
             raise
-        # One that was uploaded without an archive around it is the wheel itself, which is a zip too.
+        # An artifact uploaded without an archive is the wheel itself, which is also a zip archive.
         if raw and not any(member.member == artifact.name for member in inside):
             return (place,)
         return inside
@@ -156,26 +156,26 @@ class DownloadedArtifact:
 
 
 @dataclass(frozen=True)
-class RunJob:
-    """One artifact on its way to being assets."""
+class ArtifactTask:
+    """The upload of the assets in one artifact."""
 
     artifact: RunArtifact
-    intake: ArtifactContext
+    artifacts: ArtifactContext
 
     @property
     def name(self) -> str:
-        """The artifact's."""
+        """The name of the artifact."""
         return self.artifact.name
 
     @property
     def size(self) -> int:
-        """The artifact's, in bytes."""
+        """The size of the artifact in bytes."""
         return self.artifact.size
 
     def run(self, deliver: Deliver) -> list[AssetRecord]:
-        """Take it, deliver what is in it, drop it."""
+        """Download the artifact, upload its assets, and delete it."""
         records: list[AssetRecord] = []
-        fetched = self.intake.fetched(self.artifact)
+        fetched = self.artifacts.fetched(self.artifact)
         try:
             with fetched as files:
                 for one in self._given(files):
@@ -188,20 +188,20 @@ class RunJob:
         return records
 
     def skipped(self, reason: str) -> list[AssetRecord]:
-        """It was not even taken."""
+        """Return records of assets that were not sent."""
         return [AssetRecord(name=name, outcome="not-sent", reason=reason) for name in self._expected()]
 
     def _expected(self) -> list[str]:
-        plan = self.intake.request.plan
+        plan = self.artifacts.request.plan
         cells = [cell.wheel for cell in plan.cells if cell.artifact == self.name] if plan else []
         return cells or [self.name]
 
-    def _given(self, files: tuple[ZipMember | Path, ...]) -> Iterator[Given]:
-        records = self.intake.records
-        rest = [file for file in files if not self.intake.keep(file)]
+    def _given(self, files: tuple[ZipMember | Path, ...]) -> Iterator[InputFile]:
+        records = self.artifacts.records
+        rest = [file for file in files if not self.artifacts.keep(file)]
         for file in rest:
             build, smoke = records.get(file.name + BUILD), records.get(file.name + SMOKE)
-            one = Given(
+            one = InputFile(
                 file if isinstance(file, Path) else Path(file.name),
                 file.stat().st_size if isinstance(file, Path) else file.size,
                 file.stat().st_mtime_ns if isinstance(file, Path) else 0,
@@ -211,52 +211,52 @@ class RunJob:
             )
             yield one
 
-    def _deliver(self, one: Given, deliver: Deliver, folder: Path) -> list[AssetRecord]:
-        intake = self.intake
-        limit = limit_of(intake.request, intake.rules)
+    def _deliver(self, one: InputFile, deliver: Deliver, folder: Path) -> list[AssetRecord]:
+        artifacts = self.artifacts
+        limit = get_size_limit(artifacts.request, artifacts.rules)
         refused = (
             ("fatwheel writes this asset itself" if one.name in GENERATED else None)
-            or name_problem(one.name)
-            or withheld(one, limit, intake.rules, intake.request.plan)
+            or find_name_error(one.name)
+            or find_withhold_reason(one, limit, artifacts.rules, artifacts.request.plan)
         )
         sha256 = None
         if refused is None:
             try:
                 sha256 = file_digest(one.path) if one.member is None else stream_digest(one.member.chunks())
             except UNREADABLE as error:
-                reason = f"it cannot be read from the artifact {self.name}: {error}"
+                reason = f"cannot read it from the artifact {self.name}: {error}"
                 return [AssetRecord(name=one.name, outcome="failed", size=one.size, reason=reason)]
-            refused = contradicted(one, sha256)
-        if (twice := self._twice(one, sha256)) is not None:
+            refused = find_digest_mismatch(one, sha256)
+        if (twice := self._check_duplicate(one, sha256)) is not None:
             return twice
-        if refused is not None or sha256 is None:  # what is refused anyway is not hashed
+        if refused is not None or sha256 is None:  # a withheld file is not hashed
             record = AssetRecord(name=one.name, outcome="withheld", size=one.size, reason=refused or "")
-            return self._diverted(one, record, folder) if one.size >= limit else [record]
-        if one.is_wheel and intake.request.metadata:
+            return self._send_to_fallback(one, record, folder) if one.size >= limit else [record]
+        if one.is_wheel and artifacts.request.metadata:
             one = replace(one, metadata=self._metadata(one))
             if one.metadata is None:
-                intake.notes.append(f"no METADATA could be read from {one.name}: sent without .metadata beside it")
-        return file_job(one, sha256, metadata=intake.request.metadata).run(deliver)
+                artifacts.notes.append(f"cannot read METADATA of {one.name}: uploaded without a .metadata asset")
+        return make_file_task(one, sha256, metadata=artifacts.request.metadata).run(deliver)
 
-    def _twice(self, one: Given, sha256: Digest | None) -> list[AssetRecord] | None:
-        """The outcome of a file whose name another has taken already: no matter, if it has the same bytes."""
-        intake = self.intake
-        with intake.lock:
-            if one.name not in intake.seen:
-                intake.seen[one.name] = (f"the artifact {self.name}", sha256)
-                intake.given.append(one)
+    def _check_duplicate(self, one: InputFile, sha256: Digest | None) -> list[AssetRecord] | None:
+        """Return the records for a name that was seen before, or None. The same content twice is not an error."""
+        artifacts = self.artifacts
+        with artifacts.lock:
+            if one.name not in artifacts.seen:
+                artifacts.seen[one.name] = (f"the artifact {self.name}", sha256)
+                artifacts.given.append(one)
                 return None
-            place, other = intake.seen[one.name]
+            place, other = artifacts.seen[one.name]
         if other == sha256:
-            intake.notes.append(f"{one.name} is in the artifact {self.name} too, with the same bytes")
+            artifacts.notes.append(f"{one.name} is also in the artifact {self.name}, with the same content")
             return []
-        reason = f"{place} has an asset of this name"
+        reason = f"{place} has a different asset with this name"
         name = f"{self.name}/{one.name}"
         return [AssetRecord(name=name, outcome="conflict", size=one.size, sha256=sha256, reason=reason)]
 
-    def _diverted(self, one: Given, record: AssetRecord, folder: Path) -> list[AssetRecord]:
-        """On its way to the store for what is too large, as a file with its records."""
-        if self.intake.request.elsewhere is None:
+    def _send_to_fallback(self, one: InputFile, record: AssetRecord, folder: Path) -> list[AssetRecord]:
+        """Upload a file that is too large, with its records, to the fallback store."""
+        if self.artifacts.request.elsewhere is None:
             return [record]
         path = one.path
         if one.member is not None:
@@ -268,23 +268,23 @@ class RunJob:
             one.build.write(path.with_name(path.name + BUILD))
         if one.smoke:
             one.smoke.write(path.with_name(path.name + SMOKE))
-        return self.intake.divert([path], [record])
+        return self.artifacts.send_to_fallback([path], [record])
 
-    def _metadata(self, one: Given) -> bytes | None:
+    def _metadata(self, one: InputFile) -> bytes | None:
         if one.member is None:
             return read_metadata(one.path)
         with one.member.open() as file:
             return read_metadata(file)
 
 
-def _weightier(held: BuildRecord | SmokeRecord | None, new: BuildRecord | SmokeRecord) -> BuildRecord | SmokeRecord:
-    """Which of two records of one wheel counts: one that failed, then one on a GPU; the import is the least."""
+def _select_record(held: BuildRecord | SmokeRecord | None, new: BuildRecord | SmokeRecord) -> BuildRecord | SmokeRecord:
+    """Select one of two records of a wheel: a failed test first, then a GPU test, then an import."""
     if isinstance(held, SmokeRecord) and isinstance(new, SmokeRecord) and held.sha256 == new.sha256:
         return max(new, held, key=lambda record: (not record.passed, record.gpu is not None))
     return new
 
 
-def planned_names(request: ReleaseRequest) -> tuple[str, ...]:
-    """The names that a plan's wheels will have, with those of their metadata; to be counted beforehand."""
+def list_planned_names(request: ReleaseRequest) -> tuple[str, ...]:
+    """Return the names of all planned wheels and their metadata, to count the assets in advance."""
     wheels = [cell.wheel for cell in request.plan.cells] if request.plan else []
     return tuple(wheels + [name + METADATA for name in wheels if request.metadata])

@@ -1,4 +1,4 @@
-"""Formats a release record as a table of 80 columns, or as Markdown."""
+"""The record of a release as text, in 80 columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZE_WIDTH = 9
 
 
 def shorten(name: str, width: int) -> str:
-    """Shorten a name in its middle: the start and the end distinguish wheels."""
+    """Shorten a name in the middle: both ends of a wheel name distinguish it from others."""
     if len(name) <= width:
         return name
     head = (width - 1) // 2
@@ -24,37 +24,44 @@ def _size(asset: AssetRecord) -> str:
 
 
 def table(record: ReleaseRecord, width: int = 80) -> str:
-    """One line per asset, then the reasons of those not uploaded, notes and a summary."""
+    """Return one line for each asset in the release, then the others once, with reasons, then notes and a summary."""
     room = width - OUTCOME_WIDTH - SIZE_WIDTH - 4
     lines = []
     for asset in record.assets:
-        taken = _size(asset)
-        lines.append(f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {taken:>{SIZE_WIDTH}}")
-    lacking = [asset for asset in record.assets if not asset.live]
-    if lacking:
-        lines += ["", "not uploaded:"]
-        for asset in lacking:
-            lines += [f"  {asset.name}", f"    {asset.outcome}: {asset.reason}"]
+        if asset.live:
+            size_text = _size(asset)
+            lines.append(
+                f"{asset.outcome:<{OUTCOME_WIDTH}}  {shorten(asset.name, room):<{room}}  {size_text:>{SIZE_WIDTH}}"
+            )
+    missing = [asset for asset in record.assets if not asset.live]
+    if missing:
+        lines += ["", "not in the release:"] if lines else ["not in the release:"]
+        for asset in missing:
+            about = f" ({_size(asset)})" if asset.size is not None else ""
+            lines += [f"  {asset.name}{about}", f"    {asset.outcome}: {asset.reason}"]
     lines += [f"note: {note}" for note in record.notes]
     lines.append(summary(record))
     return "\n".join(lines)
 
 
 def summary(record: ReleaseRecord) -> str:
-    """One sentence."""
-    live = sum(asset.live for asset in record.assets)
+    """Return the result in one sentence."""
+    present = sum(asset.live for asset in record.assets)
     state = "published" if record.published else "not published"
-    return f"{record.tag} in {record.store}: {live} of {len(record.assets)} expected assets uploaded; {state}."
+    return f"{record.tag} in {record.store}: {present} of {len(record.assets)} assets uploaded; {state}."
 
 
 def markdown(record: ReleaseRecord) -> str:
-    """Markdown for the step summary of a workflow: first the assets not uploaded, then all."""
+    """Return the record for the step summary of a workflow: missing assets with reasons, then the others."""
     lines = [f"### Release `{record.tag}`", "", summary(record), ""]
-    lacking = [asset for asset in record.assets if not asset.live]
-    if lacking:
-        reasons = [(f"`{asset.name}`", f"{asset.outcome}: {asset.reason}") for asset in lacking]
-        lines += [*markdown_table(("not uploaded", "reason"), reasons), ""]
-    rows = [(f"`{asset.name}`", asset.outcome, _size(asset), str(asset.attempts)) for asset in record.assets]
-    lines += markdown_table(("asset", "outcome", "size", "attempts"), rows, right=(2, 3))
+    missing = [asset for asset in record.assets if not asset.live]
+    if missing:
+        reasons = [(f"`{asset.name}`", f"{asset.outcome}: {asset.reason}") for asset in missing]
+        lines += [*markdown_table(("not in the release", "reason"), reasons), ""]
+    rows = [
+        (f"`{asset.name}`", asset.outcome, _size(asset), str(asset.attempts)) for asset in record.assets if asset.live
+    ]
+    if rows:
+        lines += markdown_table(("asset", "outcome", "size", "attempts"), rows, right=(2, 3))
     lines += ["", *(f"- {escape(note)}" for note in record.notes)]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Collects the files of a release, from files and folders of wheels, with their records."""
+"""The input of a release: files, and folders of wheels with their records."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fatwheel.release.zip_members import UNREADABLE, ZipMember
 
 
 @dataclass(frozen=True)
-class Given:
-    """One file to release, with the records beside it. ``metadata``: the content of a wheel's METADATA."""
+class InputFile:
+    """One file to release, with the records beside it. ``metadata`` is the METADATA of a wheel that has one."""
 
     path: Path
     size: int  # bytes
@@ -25,23 +25,23 @@ class Given:
     build: BuildRecord | None = None
     smoke: SmokeRecord | None = None
     metadata: bytes | None = None
-    member: ZipMember | None = None  # its location in a workflow artifact
+    member: ZipMember | None = None  # of a workflow artifact
 
     @property
     def name(self) -> str:
-        """The asset's name."""
+        """The name of the asset."""
         return self.path.name
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it is a wheel by its name."""
+        """Whether the file name is that of a wheel."""
         return self.path.suffix == ".whl"
 
 
-def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
-    """Collect the files to release, and the errors of those that cannot be released.
+def collect_files(files: Sequence[Path]) -> tuple[tuple[InputFile, ...], tuple[str, ...]]:
+    """Collect the files to release. Returns them, and the errors of the others.
 
-    A folder means the wheels and sdists in it. Records beside a given file belong to it and are not assets.
+    A folder stands for the wheels and sdists in it. Records beside a file belong to it and are not assets.
     """
     problems: list[str] = []
     paths: list[Path] = []
@@ -52,24 +52,24 @@ def gather(files: Sequence[Path]) -> tuple[tuple[Given, ...], tuple[str, ...]]:
             problems.append(f"{file}: {error.strerror}")
             continue
         if not found:
-            problems.append(f"{file}: no wheel in this folder")
+            problems.append(f"{file}: no wheel or sdist in this folder")
         paths += found
     odd = [path for path in paths if not path.is_file()]
-    problems += [f"{path}: {'not a regular file' if path.exists() else 'no such file'}" for path in odd]
+    problems += [f"{path}: {'not a regular file' if path.exists() else 'not found'}" for path in odd]
     paths = [path for path in paths if path.is_file()]
     places = {path.resolve() for path in paths}
     seen: dict[str, Path] = {}
-    given: list[Given] = []
+    given: list[InputFile] = []
     for path in dict.fromkeys(paths):
         if _owner(path).resolve() in places and _owner(path) != path:
             continue
         if path.name in seen:
             if path.resolve() != seen[path.name].resolve():
-                problems.append(f"{path}: {seen[path.name]} has the same name, and a release has each name once")
+                problems.append(f"{path}: same name as {seen[path.name]}; names in a release are unique")
             continue
         seen[path.name] = path
         try:
-            given.append(describe(path))
+            given.append(read_input(path))
         except UsageError as error:
             problems.append(str(error))
         except OSError as error:
@@ -81,11 +81,11 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if p.name.endswith((".whl", ".tar.gz")) and p.is_file())
 
 
-def describe(path: Path) -> Given:
-    """Read the records beside a file. Raises `UsageError` for one that cannot be read."""
+def read_input(path: Path) -> InputFile:
+    """Read the records beside a file. Raises `UsageError` for an invalid record."""
     about = path.stat()
     build, smoke = beside(path, BUILD), beside(path, SMOKE)
-    return Given(
+    return InputFile(
         path,
         about.st_size,
         about.st_mtime_ns,
@@ -96,7 +96,7 @@ def describe(path: Path) -> Given:
 
 
 def read_metadata(wheel: Path | BinaryIO) -> bytes | None:
-    """Read a wheel's METADATA; None if the file is not a wheel."""
+    """Return the METADATA of a wheel, or None if the file is not a readable wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():

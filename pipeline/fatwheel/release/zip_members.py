@@ -1,4 +1,4 @@
-"""Reads files inside the ZIP of a workflow artifact without extracting them to disk."""
+"""Files in the zip archive of an artifact, read in place without unpacking to disk."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNREADABLE = (
     RuntimeError,
     struct.error,
 )
-"""The errors that reading a damaged, encrypted or unsupported ZIP raises."""
+"""The exceptions that reading a damaged, encrypted or unsupported zip archive raises."""
 
 
 @dataclass(frozen=True)
 class ZipMember:
-    """One file of a ZIP; it can be read repeatedly. ``size``: uncompressed bytes."""
+    """One file in a zip archive. It can be read repeatedly. ``size`` is the uncompressed size in bytes."""
 
     archive: Path
     member: str
@@ -41,22 +41,22 @@ class ZipMember:
 
     @property
     def name(self) -> str:
-        """Its name without folders."""
+        """The file name without folders."""
         return PurePosixPath(self.member).name
 
     def chunks(self) -> Iterator[bytes]:
-        """Its bytes."""
+        """Yield the content in chunks."""
         with self.open() as file:
             while chunk := file.read(CHUNK):
                 yield chunk
 
     def read(self) -> bytes:
-        """Read the whole file into memory."""
+        """Return the whole content. Meant for small files."""
         with self.open() as file:
             return file.read()
 
     def open(self) -> BinaryIO:
-        """Open a seekable file; members stored without compression are read directly."""
+        """Open the file for reading, seekable. A stored (uncompressed) member is read directly from the archive."""
         with zipfile.ZipFile(self.archive) as archive:
             info = archive.getinfo(self.member)
         if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1:
@@ -65,7 +65,7 @@ class ZipMember:
 
 
 class _Window(io.RawIOBase):
-    """A part of a file, as a file."""
+    """A range of a file, as a file object."""
 
     def __init__(self, path: Path, info: zipfile.ZipInfo) -> None:
         self._file = path.open("rb", buffering=0)
@@ -101,7 +101,7 @@ class _Window(io.RawIOBase):
         super().close()
 
 
-def members(archive: Path) -> tuple[ZipMember, ...]:
-    """The files of a zip. Raises `zipfile.BadZipFile`."""
+def list_members(archive: Path) -> tuple[ZipMember, ...]:
+    """Return the files of a zip archive. Raises `zipfile.BadZipFile`."""
     with zipfile.ZipFile(archive) as opened:
         return tuple(ZipMember(archive, i.filename, i.file_size) for i in opened.infolist() if not i.is_dir())

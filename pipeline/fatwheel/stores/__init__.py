@@ -28,4 +28,4 @@ def open_store(spec: str, *, must_exist: bool = False) -> Store:
         from fatwheel.stores.github import open_github
 
         return open_github(place, os.environ)
-    raise UsageError(f"{spec!r} is no store", where="--store", help="write dir:PATH or github:OWNER/REPO")
+    raise UsageError(f"invalid store {spec!r}", where="--store", help="use dir:PATH or github:OWNER/REPO")

@@ -108,8 +108,8 @@ def open_run(spec: str, environment: Mapping[str, str], repository: str | None) 
 
     match = re.fullmatch(r"run:(?:([^/]+/[^/]+)/)?(\d+)", spec)
     if not match:
-        raise UsageError(f"{spec!r} is no workflow run", where="--from", help="write run:ID, or run:OWNER/REPO/ID")
+        raise UsageError(f"invalid workflow run {spec!r}", where="--from", help="use run:ID or run:OWNER/REPO/ID")
     owner = match[1] or environment.get("GITHUB_REPOSITORY") or repository
     if not owner:
-        raise UsageError("which repository's run is not said", where="--from", help="write run:OWNER/REPO/ID")
+        raise UsageError("no repository given for the workflow run", where="--from", help="use run:OWNER/REPO/ID")
     return WorkflowRun(owner, match[2], open_github(owner, environment).requests)

@@ -13,12 +13,12 @@ from fatwheel.stores.store_errors import FailureKind, StoreFailure
 class UploadLimits:
     """Seconds, and bytes per second.
 
-    Observed: uploads stalled at 30 to 90 kB/s for hours, which the timeout of a single write does not detect.
+    Observed: uploads stalled at 30 to 90 KiB/s for hours, which the timeout of a single write does not detect.
     """
 
     connect: float = 10.0
     write: float = 60.0  # for one write
-    read: float = 300.0  # for the response to an upload: after the last byte of 2 GB the server needs minutes
+    read: float = 300.0  # for the response to an upload: after the last byte of 2 GiB the server needs minutes
     reply: float = 60.0  # for any other response
     pool: float = 30.0
     deadline: float = 3600.0  # for one attempt

@@ -17,7 +17,7 @@ from fatwheel.records.release import ReleaseRecord
 from fatwheel.release.asset_selection import select_assets
 from fatwheel.release.make_release import release
 from fatwheel.release.request import ReleaseRequest
-from fatwheel.release.sources import gather
+from fatwheel.release.sources import collect_files
 from fatwheel.stores.directory import DirectoryStore
 from tests.unit.release.wheels import (
     FAMILIES,
@@ -95,7 +95,7 @@ def test_a_wheel_whose_smoke_test_failed_is_withheld(store: DirectoryStore, tmp_
     record_smoke(good)
     record_smoke(bad, "failed", "libcudart.so.13 is missing")
     record = run(store, good, bad)
-    assert reasons(record) == {bad.name: "its smoke test failed: libcudart.so.13 is missing"}
+    assert reasons(record) == {bad.name: "smoke test failed: libcudart.so.13 is missing"}
 
 
 def test_a_wheel_that_is_not_what_was_built_is_withheld(store: DirectoryStore, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_wheel_that_is_not_what_was_built_is_withheld(store: DirectoryStore, t
     record_build(good, "sm9x")
     record_build(bad, "sm12x", sha256="0" * 64)
     record = run(store, good, bad)
-    assert "are not those that were built" in reasons(record)[bad.name]
+    assert "differs from the one that was built" in reasons(record)[bad.name]
     assert outcomes(record)[good.name] == "uploaded"
 
 
@@ -118,7 +118,7 @@ def test_slices_are_welcome_in_a_folder(store: DirectoryStore, tmp_path: Path) -
 def test_a_placeholder_in_a_folder_is_called_so(store: DirectoryStore, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "dist", "sm9x")
     record_build(wheel, "sm9x", placeholder=True)
-    assert run(store, wheel).notes == [f"{wheel.name} is a placeholder wheel without code"]
+    assert run(store, wheel).notes == [f"{wheel.name} is a placeholder wheel, without code"]
 
 
 def test_a_folder_stands_for_its_wheels_and_records_are_no_assets(store: DirectoryStore, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_draft_of_the_same_commit_takes_newer_bytes(store: DirectoryStore, tmp
 def test_a_draft_of_another_commit_is_refused(store: DirectoryStore, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "one", "sm9x")
     run(store, wheel, commit="a" * 40, draft=True)
-    with pytest.raises(ReleaseRefused, match="is of commit aaaaaaaaaaaa, not bbbbbbbbbbbb"):
+    with pytest.raises(ReleaseRefused, match="belongs to commit aaaaaaaaaaaa, not bbbbbbbbbbbb"):
         run(store, wheel, commit="b" * 40)
 
 
@@ -241,8 +241,8 @@ def test_all_that_is_wrong_with_the_files_is_said_at_once(store: DirectoryStore,
         run(store, bad, one, two, tmp_path / "nothing.whl")
     text = str(caught.value)
     assert "x y.bin: GitHub would rename it" in text
-    assert "has the same name" in text
-    assert "nothing.whl: no such file" in text
+    assert "same name as" in text
+    assert "nothing.whl: not found" in text
     assert not store.root.exists()
 
 
@@ -262,7 +262,7 @@ def test_the_asset_limit_counts_everything(store: DirectoryStore, tmp_path: Path
         (live / f"old-{number}.bin").write_bytes(b"x")
     run(store, wheel)  # 995 + wheel + metadata + manifest + sums = 999, and one place for a swap
     extra = sparse(tmp_path / "one-more.bin", 1)
-    with pytest.raises(ReleaseRefused, match="a release may have 1,000"):
+    with pytest.raises(ReleaseRefused, match="the limit is 1,000"):
         run(store, extra)
 
 
@@ -312,10 +312,8 @@ def test_a_wheel_without_metadata_goes_up_and_that_is_said(store: DirectoryStore
     record = run(store, good, bare)
     assert outcomes(record)[bare.name] == "uploaded"
     assert f"{bare.name}.metadata" not in outcomes(record)
-    assert record.notes == [f"no METADATA could be read from {bare.name}: sent without .metadata beside it"]
-    assert run(store, good, bare, metadata=False).notes == [
-        f"1 more in the release, which this run did not ask for: {good.name}.metadata"
-    ]
+    assert record.notes == [f"cannot read METADATA of {bare.name}: uploaded without a .metadata asset"]
+    assert run(store, good, bare, metadata=False).notes == [f"1 other asset in the release: {good.name}.metadata"]
 
 
 def test_odd_things_in_the_list_are_told_all_at_once(store: DirectoryStore, tmp_path: Path) -> None:
@@ -328,8 +326,8 @@ def test_odd_things_in_the_list_are_told_all_at_once(store: DirectoryStore, tmp_
     odd = [tmp_path / name for name in ("loop", "dangling", "empty", "pipe", "missing.whl")]
     with pytest.raises(UsageError) as told:
         run(store, *odd, wheel)
-    for words in ("loop: ", "dangling: no such file", "empty: no wheel in this folder", "pipe: not a regular file",
-                  "missing.whl: no such file", "invalid BuildRecord"):  # fmt: skip
+    for words in ("loop: ", "dangling: not found", "empty: no wheel or sdist in this folder", "pipe: not a regular file",
+                  "missing.whl: not found", "invalid BuildRecord"):  # fmt: skip
         assert words in str(told.value)
     assert not store.root.exists()
 
@@ -350,7 +348,7 @@ def test_links_are_what_they_lead_to(store: DirectoryStore, tmp_path: Path) -> N
     ("size", "outcome"), [(2147483647, "uploaded"), (2147483648, "withheld"), (2147483649, "withheld"), (0, "withheld")]
 )
 def test_the_limit_is_where_it_is_said_to_be(store: DirectoryStore, tmp_path: Path, size: int, outcome: str) -> None:
-    given, _ = gather([sparse(tmp_path / "a.bin", size)])
+    given, _ = collect_files([sparse(tmp_path / "a.bin", size)])
     judged = select_assets(given, ReleaseRequest("v1", ()), store.rules())
     assert [len(judged.accepted), len(judged.refused)] == ([1, 0] if outcome == "uploaded" else [0, 1])
 
@@ -369,4 +367,4 @@ def test_a_file_that_cannot_be_read_is_withheld_and_the_rest_goes_up(
     record = run(store, secret, plain)
     assert outcomes(record)["plain.bin"] == "uploaded"
     assert outcomes(record)["secret.bin"] == "withheld"
-    assert "cannot be read" in reasons(record)["secret.bin"]
+    assert reasons(record)["secret.bin"] == "cannot read: Permission denied"

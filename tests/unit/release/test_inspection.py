@@ -14,7 +14,7 @@ from fatwheel.errors import ReleaseIncomplete, ReleaseRefused
 from fatwheel.release.inspection import Inspector
 from fatwheel.release.make_release import release
 from fatwheel.release.request import ReleaseRequest
-from fatwheel.release.retention import RetentionPolicy, find_expired, tag_pattern
+from fatwheel.release.retention import RetentionPolicy, find_expired, make_tag_pattern
 from fatwheel.stores.directory import DirectoryStore
 from fatwheel.stores.remote import RemoteRelease
 from tests.unit.release.wheels import FAMILIES, make_plan, make_wheel, record_build, wheel_name
@@ -70,7 +70,7 @@ def test_a_held_draft_is_published(store: DirectoryStore, tmp_path: Path) -> Non
     put(store, tmp_path, plan=make_plan("complete"), draft=True)
     assert Inspector(store).publish("v1").published
     assert (store.root / "v1" / wheel_name(FAMILIES[0])).exists()
-    assert "it was published already" in Inspector(store).publish("v1").notes
+    assert "already published" in Inspector(store).publish("v1").notes
 
 
 def test_an_incomplete_draft_is_published_only_if_that_is_said(store: DirectoryStore, tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_a_spoilt_draft_is_never_published(store: DirectoryStore, tmp_path: Path
     (store.root / ".draft-v1" / wheel_name(FAMILIES[0])).write_bytes(b"other")
     record = Inspector(store).publish("v1", partial=True)
     assert not record.published
-    assert "different from the manifest" in record.notes[-1]
+    assert "differs from the manifest" in record.notes[-1]
 
 
 def test_no_draft_is_a_refusal(store: DirectoryStore) -> None:
-    with pytest.raises(ReleaseRefused, match="no draft found for v1"):
+    with pytest.raises(ReleaseRefused, match="no draft of v1 found"):
         Inspector(store).publish("v1")
 
 
@@ -123,23 +123,23 @@ def test_one_goes_only_if_every_bound_says_so(releases: int | None, days: int | 
     found = find_expired(
         [nightly(n) for n in range(10)], RetentionPolicy("nightly-{date}", releases, days), NOW.timestamp()
     )
-    assert [int(r.id) for r in found.going] == going
+    assert [int(r.id) for r in found.expired] == going
 
 
 def test_the_newest_drafts_and_other_tags_stay() -> None:
     others = [RemoteRelease("x", "v1.0", False, created="2020-01-01T00:00:00+00:00"), nightly(400, draft=True)]
     found = find_expired([nightly(300), *others], RetentionPolicy("nightly-{date}", None, 1), NOW.timestamp())
-    assert not found.going
+    assert not found.expired
     assert [r.id for r in found.kept] == ["300"]
 
 
 def test_an_unknown_age_is_no_reason_to_go() -> None:
     unknown = [RemoteRelease(str(n), f"nightly-2026010{n}", False) for n in range(5)]
-    assert not find_expired(unknown, RetentionPolicy("nightly-{date}", None, 1), NOW.timestamp()).going
+    assert not find_expired(unknown, RetentionPolicy("nightly-{date}", None, 1), NOW.timestamp()).expired
 
 
 def test_tags_are_told_by_the_channels_form() -> None:
-    pattern = tag_pattern("flashinfer-v{version}")
+    pattern = make_tag_pattern("flashinfer-v{version}")
     assert pattern.fullmatch("flashinfer-v0.6.13.dev20260901")
     assert not pattern.fullmatch("flashinfer-nightly-20260901")
     assert not pattern.fullmatch("v0.6.13")

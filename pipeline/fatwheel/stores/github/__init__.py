@@ -25,7 +25,7 @@ def open_github(
     The repository's own token takes precedence, see `token_variable`.
     """
     if not is_repository(repository):
-        raise UsageError(f"{repository!r} is no repository", where="--store", help="write github:OWNER/REPO")
+        raise UsageError(f"invalid repository {repository!r}", where="--store", help="use github:OWNER/REPO")
     api = check_api(environment.get("GITHUB_API_URL") or DEFAULT_API)
     token = token_for(repository, environment)
     return GitHubStore(repository, Requests(api, token, limits or UploadLimits(), clock or Clock()))

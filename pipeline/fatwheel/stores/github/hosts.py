@@ -27,7 +27,7 @@ def check_api(url: str) -> str:
     odd = parts is None or "@" in parts.netloc or parts.query or parts.fragment
     if parts is None or odd or parts.scheme not in {"http", "https"} or not parts.hostname:
         shown = "it" if "@" in url else repr(url)  # the part before an @ may be a password
-        raise UsageError(f"{shown} is no API URL", where="GITHUB_API_URL", help="as in https://HOST/api/v3")
+        raise UsageError(f"invalid API URL: {shown}", where="GITHUB_API_URL", help="use https://HOST/api/v3")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise UsageError(
             f"{url} is plain http, which would expose the token",
