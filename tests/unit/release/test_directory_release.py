@@ -326,8 +326,11 @@ def test_odd_things_in_the_list_are_told_all_at_once(store: DirectoryStore, tmp_
     odd = [tmp_path / name for name in ("loop", "dangling", "empty", "pipe", "missing.whl")]
     with pytest.raises(UsageError) as told:
         run(store, *odd, wheel)
-    for words in ("loop: ", "dangling: not found", "empty: no wheel or sdist in this folder", "pipe: not a regular file",
-                  "missing.whl: not found", "invalid BuildRecord"):  # fmt: skip
+    expected = (
+        "loop: ", "dangling: not found", "empty: no wheel or sdist in this folder", "pipe: not a regular file",
+        "missing.whl: not found", "invalid BuildRecord",
+    )  # fmt: skip
+    for words in expected:
         assert words in str(told.value)
     assert not store.root.exists()
 
