@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 from tests.fake_github.clock import VirtualClock
 from tests.fake_github.faults import Fault
 from tests.fake_github.server import Site

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 
 START = 1_790_000_000.0
 

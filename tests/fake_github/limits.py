@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 
 
 class Limiter:

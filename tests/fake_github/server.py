@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 from tests.fake_github.faults import Fault, Faults
 from tests.fake_github.limits import Limiter
 from tests.fake_github.routes import NOT_FOUND, Routes, find

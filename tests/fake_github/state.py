@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 
 STARTER, UPLOADED = "starter", "uploaded"
 ZERO = "0" * 40

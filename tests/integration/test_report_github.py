@@ -48,7 +48,7 @@ def test_faults_and_limits_are_waited_for(fake: Site) -> None:
     fake.faults.add(
         [Fault("502-before", route="list-releases"), Fault("429", route="list"), Fault("rst", route="list")]
     )
-    history = read_history(open_site(fake), clock=VirtualClock(), say=said.append)
+    history = read_history(open_site(fake), clock=VirtualClock(), notify=said.append)
     assert len(history.snapshots) == 3
     assert fake.faults.seen == ["502-before", "429", "rst"]
     assert any("rate limited, retrying" in line for line in said)

@@ -62,8 +62,8 @@ def test_mistakes_come_as_data_with_their_places(capsys, tmp_path):
     assert run(["check", "--json", "--matrix", str(tmp_path / "matrix.yaml")]) == 2
     answer = json.loads(capsys.readouterr().out)
     assert not answer["ok"]
-    assert [(p["line"], p["column"]) for p in answer["problems"]] == [(1, 10), (2, 11), (3, 1)]
-    assert answer["problems"][2]["help"] == "did you mean 'families'?"
+    assert [(p["line"], p["column"]) for p in answer["errors"]] == [(1, 10), (2, 11), (3, 1)]
+    assert answer["errors"][2]["help"] == "did you mean 'families'?"
 
 
 def test_a_schema_that_has_drifted_is_shown_with_status_3(capsys, tmp_path):

@@ -23,27 +23,27 @@ from fatwheel.workflows import find_drift as find_workflow_drift
 def command(matrix: Path, as_json: bool) -> None:
     """Exits with code 2 if matrix.yaml has errors, and with 3 if a generated file is out of date."""
     failure: PipelineError | None = None
-    notes: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     summary = ""
     try:
         reading = read(matrix)
         if errors := find_all_errors(reading):
             raise DeclarationError(tuple(errors))
         declaration = reading.checked()
-        notes = find_warnings(declaration)
+        warnings = find_warnings(declaration)
         summary = _summarize(declaration)
         failure = _find_drift(declaration)
     except PipelineError as error:
         failure = error
     if as_json:
-        echo_json(_as_data(matrix, failure, notes))
+        echo_json(_as_data(matrix, failure, warnings))
     else:
         if summary:
             click.echo(summary)
-        for note in notes:
-            echo_warning(f"{note.file}:{note.line}:{note.column}: {click.style('note', fg='yellow')}")
-            echo_wrapped(note.what, "  ", err=True)
-            echo_wrapped(f"help: {note.help}", "  ", err=True)
+        for warning in warnings:
+            echo_warning(f"{warning.file}:{warning.line}:{warning.column}: {click.style('warning', fg='yellow')}")
+            echo_wrapped(warning.what, "  ", err=True)
+            echo_wrapped(f"help: {warning.help}", "  ", err=True)
     if failure is not None:
         raise failure
 
@@ -68,14 +68,14 @@ def _find_drift(declaration: Declaration) -> DriftError | None:
     return DriftError("\n".join(found), help=f"run {' and '.join(fixes)}") if found else None
 
 
-def _as_data(matrix: Path, failure: PipelineError | None, notes: list[Diagnostic]) -> dict[str, Any]:
+def _as_data(matrix: Path, failure: PipelineError | None, warnings: list[Diagnostic]) -> dict[str, Any]:
     errors = failure.errors if isinstance(failure, DeclarationError) else ()
     other = failure if failure and not isinstance(failure, DeclarationError | DriftError) else None
     return {
         "file": str(matrix),
         "ok": failure is None,
-        "problems": [_diagnostic_data(one) for one in errors],
-        "notes": [_diagnostic_data(one) for one in notes],
+        "errors": [_diagnostic_data(one) for one in errors],
+        "warnings": [_diagnostic_data(one) for one in warnings],
         "drift": failure.what if isinstance(failure, DriftError) else None,
         "error": ErrorRecord.of(other).model_dump(mode="json") if other else None,
     }
@@ -86,7 +86,7 @@ def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
         "file": diagnostic.file,
         "line": diagnostic.line,
         "column": diagnostic.column,
-        "what": diagnostic.what,
+        "message": diagnostic.what,
         "text": diagnostic.text,
         "help": diagnostic.help,
     }

@@ -48,7 +48,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if output:
         require_matplotlib()
     options = report_options(
-        records=records, matrix=matrix, channel=channel, dispatch=dispatch, max_releases=releases, say=echo_progress
+        records=records, matrix=matrix, channel=channel, dispatch=dispatch, max_releases=releases, notify=echo_progress
     )
     report = make_report(choose_store(store, matrix, channel, records), options)
     if as_json:

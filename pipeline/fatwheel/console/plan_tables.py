@@ -32,7 +32,7 @@ def show_plan(plan: Plan) -> None:
             right=[3],
         )
     for warning in plan.warnings:
-        echo_wrapped(warning, label="note: ")
+        echo_wrapped(warning, label="warning: ")
 
 
 def _cell_row(cell: Cell) -> tuple[str, str, str, str]:

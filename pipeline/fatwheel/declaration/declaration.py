@@ -36,6 +36,13 @@ class Declaration:
         """The declared channels, by name."""
         return self.document.channels.declared
 
+    def channel(self, name: str) -> Channel:
+        """Return the channel of this name. Raises `UsageError` if it is not declared."""
+        for known, channel in self.channels.items():
+            if known == name:
+                return channel
+        raise UsageError(f"channel '{name}' is not declared", help=f"declared: {', '.join(self.channels)}")
+
     def package(self, name: str) -> Package:
         """The package of a distribution name, including provider wheels and templates. Raises `UsageError`."""
         for package in self.packages:

@@ -18,7 +18,7 @@ from fatwheel.report.make_report import ReportOptions, read_snapshots
 from fatwheel.report.suggestions import Group
 from fatwheel.stores import Store, open_store
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 def choose_store(spec: str | None, matrix: Path | None, channel: str | None, records: Path | None) -> Store | None:
@@ -47,11 +47,11 @@ def report_options(
     channel: str | None,
     dispatch: Path | None,
     max_releases: int,
-    say: Say,
+    notify: Notify,
 ) -> ReportOptions:
     """Combine command-line options with the limits, families and dispatch rules of matrix.yaml, if given.
 
-    Raises `UsageError` for an unknown channel or an invalid dispatch table.
+    Raises `UsageError` for an undeclared channel or an invalid dispatch table.
     """
     declaration = load(matrix) if matrix else None
     if channel and declaration is None:
@@ -65,7 +65,7 @@ def report_options(
         tags=_tag_pattern(declaration, channel) if declaration and channel else None,
         max_releases=max_releases,
         rules=rules,
-        say=say,
+        notify=notify,
     )
 
 
@@ -92,21 +92,18 @@ def declared_rules(declaration: Declaration) -> tuple[Rule, ...]:
 
 
 def _tag_pattern(declaration: Declaration, channel: str) -> re.Pattern[str]:
-    declared = {str(name): one for name, one in declaration.channels.items()}
-    if channel not in declared:
-        raise UsageError(f"unknown channel '{channel}'", help=f"declared channels: {', '.join(declared)}")
-    return make_tag_pattern(declared[channel].tag, nightly=channel == "nightly")
+    return make_tag_pattern(declaration.channel(channel).tag, nightly=channel == "nightly")
 
 
 def estimate_diff(
-    diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration, say: Say
+    diff: PlanDiff, store: str | None, records: Path | None, declaration: Declaration, notify: Notify
 ) -> PlanDiff:
     """Add size estimates to a plan diff, from the releases of a store or a folder of wheels or records.
 
     Raises `StoreFailure` if the store cannot be read.
     """
     allowance = declared_allowance(declaration)
-    options = ReportOptions(allowance, records=records, say=say)
+    options = ReportOptions(allowance, records=records, notify=notify)
     found = read_snapshots(open_store(store) if store else None, options)
     estimates = estimate_changes(diff, found.now, found.target_sizes(), allowance.limit)
     return diff.model_copy(update={"estimates": estimates})

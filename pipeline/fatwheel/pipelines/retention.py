@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fatwheel.clock import Clock
 from fatwheel.declaration import load
 from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.index import make_index
 from fatwheel.release.inspection import Inspector
 from fatwheel.release.retention import Pruning, RetentionPolicy, delete_releases, find_expired
 from fatwheel.stores import open_store
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import ReadableStore
 from fatwheel.stores.store_errors import StoreFailure
 

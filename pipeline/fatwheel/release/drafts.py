@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fatwheel.clock import Clock
 from fatwheel.errors import ReleaseRefused
 from fatwheel.release.rate_limit import RateLimiter
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteRelease, Store
 from fatwheel.stores.retry import Retrier, RetryPolicy
 from fatwheel.stores.store_errors import FailureKind, StoreFailure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fatwheel.clock import Clock
 from fatwheel.digests import Digest
 from fatwheel.errors import ReleaseRefused
 from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
@@ -17,7 +18,6 @@ from fatwheel.release.notes import release_notes
 from fatwheel.release.policy import GENERATED
 from fatwheel.release.rate_limit import BURSTS, RateLimiter
 from fatwheel.release.upload import CircuitBreaker, UploadContext
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
 from fatwheel.stores.retry import RetryPolicy
 from fatwheel.stores.store_errors import StoreFailure

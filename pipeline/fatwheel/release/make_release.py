@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fatwheel.clock import Clock
 from fatwheel.errors import PipelineError, ReleaseRefused, UsageError
 from fatwheel.records.release import AssetRecord, ReleaseRecord
 from fatwheel.release.asset_selection import AssetSelection, get_size_limit, hash_files, list_asset_names, select_assets
@@ -21,7 +22,6 @@ from fatwheel.release.request import NullProgress, ProgressListener, ReleaseRequ
 from fatwheel.release.run_artifacts import ArtifactContext, list_planned_names
 from fatwheel.release.sources import InputFile, collect_files
 from fatwheel.release.upload import CircuitBreaker, UploadContext
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
 from fatwheel.stores.retry import RetryPolicy
 from fatwheel.stores.store_errors import StoreFailure

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
+from fatwheel.clock import Clock
 from fatwheel.records.release import AssetRecord, HashedFile, ReleaseRecord
 from fatwheel.release.request import ProgressListener
 from fatwheel.release.show import shorten
 from fatwheel.sizes import size as words
-from fatwheel.stores.clock import Clock
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

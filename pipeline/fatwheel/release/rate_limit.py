@@ -6,8 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from fatwheel.clock import Clock
 from fatwheel.retry import REPORTED_WAIT
-from fatwheel.stores.clock import Clock
 
 BURSTS = ((80, 61.0), (500, 3601.0))
 """Writes and seconds: GitHub's limits on content-creating requests per minute and hour, from its REST documentation,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
+from fatwheel.clock import Clock
 from fatwheel.digests import Digest
 from fatwheel.records.release import AssetOutcome, AssetRecord
 from fatwheel.release.rate_limit import RateLimiter
 from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, plan_action
 from fatwheel.stores.body import Body
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
 from fatwheel.stores.retry import Retrier, RetryPolicy, exceeds_longest_wait
 from fatwheel.stores.store_errors import FailureKind, StoreFailure

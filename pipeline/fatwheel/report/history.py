@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from fatwheel.clock import Clock
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest, ManifestAsset
 from fatwheel.records.plan import Cell
 from fatwheel.report.snapshots import SizedWheel, Snapshot, is_wheel, kind_of, series_of
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.remote import ReadableStore, RemoteAsset, RemoteRelease
 from fatwheel.stores.retry import Retrier, RetryPolicy
 
@@ -40,14 +40,14 @@ def read_history(
     tags: re.Pattern[str] | None = None,
     most: int = MAX_RELEASES,
     clock: Clock | None = None,
-    say: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> History:
     """Read the newest ``most`` published releases that contain wheels.
 
-    ``tags`` selects releases by tag; long waits are reported to ``say``. Raises `StoreFailure` if the store cannot be
-    read.
+    ``tags`` selects releases by tag; long waits are reported to ``notify``. Raises `StoreFailure` if the store cannot
+    be read.
     """
-    ask = _RetryingReader(clock or Clock(), say)
+    ask = _RetryingReader(clock or Clock(), notify)
     notes: list[str] = []
     found = [r for r in ask(store.releases) if not r.draft and (tags is None or tags.fullmatch(r.tag))]
     if len(found) > most:
@@ -64,17 +64,17 @@ def read_history(
 class _RetryingReader:
     """Calls a store, with retries."""
 
-    def __init__(self, clock: Clock, say: Callable[[str], None] | None) -> None:
+    def __init__(self, clock: Clock, notify: Callable[[str], None] | None) -> None:
         self._clock = clock
-        self._say = say
+        self._notify = notify
 
     def __call__(self, request: Callable[[], T]) -> T:
         retrier = Retrier(RetryPolicy(), self._clock, threading.Event(), on_limit=self._waiting)
         return retrier.call(request)
 
     def _waiting(self, seconds: float) -> None:
-        if self._say:
-            self._say(f"rate limited, retrying in {seconds:.0f} s; set GITHUB_TOKEN to raise the limit")
+        if self._notify:
+            self._notify(f"rate limited, retrying in {seconds:.0f} s; set GITHUB_TOKEN to raise the limit")
 
 
 def _wheels(

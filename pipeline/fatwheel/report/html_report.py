@@ -13,11 +13,12 @@ from fatwheel.records.report import Report
 from fatwheel.report.plots import Plot, draw_plots
 from fatwheel.report.tables import GREW, NEAR, NO_CODE, OVER, TOO_LARGE, Table, tables
 from fatwheel.report.values import format_time_left
+from fatwheel.resources import resource
 from fatwheel.sizes import size
 
 PAGE = "index.html"
 DATA = "report.json"
-STYLE = Path(__file__).resolve().parent.parent / "data" / "report.css"
+STYLE = resource("report.css")
 
 _SECTIONS = {
     "room": (

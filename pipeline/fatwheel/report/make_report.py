@@ -24,7 +24,7 @@ from fatwheel.stores.remote import ReadableStore
 class ReportOptions:
     """Options of a report. ``tags`` selects releases by tag; ``rules``: the package's dispatch.
 
-    Long waits are reported to ``say``.
+    Long waits are reported to ``notify``.
     """
 
     allowance: Allowance
@@ -32,7 +32,7 @@ class ReportOptions:
     tags: re.Pattern[str] | None = None
     max_releases: int = MAX_RELEASES
     rules: tuple[Rule, ...] = ()
-    say: Callable[[str], None] | None = None
+    notify: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def read_snapshots(store: ReadableStore | None, options: ReportOptions) -> Snaps
     snapshots: list[Snapshot] = []
     notes: list[str] = []
     if store is not None:
-        history = read_history(store, tags=options.tags, most=options.max_releases, say=options.say)
+        history = read_history(store, tags=options.tags, most=options.max_releases, notify=options.notify)
         snapshots += history.snapshots
         notes += history.notes
     if options.records:

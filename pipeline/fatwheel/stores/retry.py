@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from fatwheel.clock import Clock
 from fatwheel.retry import call_with_retries
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 T = TypeVar("T")

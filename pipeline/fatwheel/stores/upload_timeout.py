@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from fatwheel.stores.clock import Clock
+from fatwheel.clock import Clock
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
 
 

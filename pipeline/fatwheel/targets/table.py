@@ -6,14 +6,14 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from fatwheel.errors import UsageError
+from fatwheel.resources import resource
 from fatwheel.targets.parsing import parse_targets
 from fatwheel.targets.target import Target
 
 # Release -> {"ptxas": version, "targets": undotted, ascending}. `fatwheel toolkits --ptxas PATH` creates a row.
-DATA = Path(__file__).resolve().parent.parent / "data" / "toolkits.json"
+DATA = resource("toolkits.json")
 _NOTE = "//"
 _COMPRESS_MODE_SINCE = (12, 8)  # measured: the first nvcc with --compress-mode
 MINIMUM_DRIVERS: dict[int, str] = {12: "525", 13: "580"}

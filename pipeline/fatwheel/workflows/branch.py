@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fatwheel.clock import Clock
 from fatwheel.errors import ReleaseRefused, UsageError
 from fatwheel.processes import Answer, run
-from fatwheel.stores.clock import Clock
 
 _SECONDS = 600.0  # per git command
 _ATTEMPTS = 8

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from fatwheel.errors import UsageError
+from fatwheel.resources import resource
 from fatwheel.workflows.text import Commented
 
 OWN_PINS = Path(".github/fatwheel/actions.json")
@@ -43,7 +44,7 @@ def default_pins() -> Pins:
 
 def default_pins_path() -> Path:
     """The data file with the default pins."""
-    return Path(__file__).resolve().parent.parent / "data" / "actions.json"
+    return resource("actions.json")
 
 
 def load_pins(root: Path) -> Pins:

@@ -37,7 +37,7 @@ def test_check_ends_with_0_2_or_3(tmp_path, capsys):
     assert "fatwheel schema -o matrix.schema.json" in capsys.readouterr().err
     assert run(["check", "--json"]) == 3
     found = json.loads(capsys.readouterr().out)
-    assert (found["ok"], found["problems"], found["error"]) == (False, [], None)
+    assert (found["ok"], found["errors"], found["error"]) == (False, [], None)
     assert "+++ matrix.schema.json (generated)" in found["drift"]
     path.write_text(broken("unknown-toolkit"))
     assert run(["check"]) == 2
@@ -47,11 +47,11 @@ def test_check_gives_mistakes_and_notes_as_data(tmp_path, capsys):
     (tmp_path / "matrix.yaml").write_text(GOOD)
     assert run(["check", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["ok"], answer["problems"], answer["drift"], answer["error"]) == (True, [], None, None)
-    assert [note["line"] for note in answer["notes"]] == [8]
+    assert (answer["ok"], answer["errors"], answer["drift"], answer["error"]) == (True, [], None, None)
+    assert [note["line"] for note in answer["warnings"]] == [8]
     (tmp_path / "matrix.yaml").write_text(broken("wrong-targets"))
     assert run(["check", "--json"]) == 2
-    found = json.loads(capsys.readouterr().out)["problems"]
+    found = json.loads(capsys.readouterr().out)["errors"]
     assert [(p["line"], p["column"], p["text"]) for p in found] == [
         (32, 19, "9"), (32, 21, "0a"), (32, 24, "Hopper"), (32, 31, "native")
     ]  # fmt: skip

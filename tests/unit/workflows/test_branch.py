@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fatwheel.clock import Clock
 from fatwheel.errors import ReleaseRefused
-from fatwheel.stores.clock import Clock
 from fatwheel.workflows.branch import Branch, _environment, push, remote_url
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fatwheel.clock import Clock
 from fatwheel.errors import UsageError
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.github.hosts import DEFAULT_API, check_api
 from fatwheel.stores.github.requests import Requests
 from fatwheel.stores.github.store import GitHubStore, is_repository

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from fatwheel import __version__
 from fatwheel.certificates import is_untrusted_certificate
+from fatwheel.clock import Clock
 from fatwheel.stores.body import CHUNK, Body
-from fatwheel.stores.clock import Clock
 from fatwheel.stores.github.hosts import is_loopback, trusted
 from fatwheel.stores.github.responses import classify_response
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
