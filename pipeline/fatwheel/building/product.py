@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from fatwheel.atomic import write_atomically
 from fatwheel.building.guard import guard
 from fatwheel.building.naming import rename_for_cell
 from fatwheel.building.postprocess import check_tools
@@ -16,7 +17,7 @@ from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
 from fatwheel.plan.requirements import fill_requirements
-from fatwheel.records.base import Record, write_atomically
+from fatwheel.records.base import Record
 from fatwheel.records.build import BuildRecord, BuiltModule, ExcludedModule
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import BUILD, SMOKE, beside

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from fatwheel.atomic import write_atomically
 from fatwheel.errors import BuildError
-from fatwheel.records.base import write_atomically
 from fatwheel.records.plan import Cell
 from fatwheel.targets import Target
 from fatwheel.wheels.formats.texts import TARGETS_ASSIGNED, replace_group, set_version

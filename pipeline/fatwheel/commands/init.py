@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import click
 
+from fatwheel.atomic import write_atomically
 from fatwheel.console.options import PATH, named_command
 from fatwheel.console.output import echo_warning
 from fatwheel.declaration import parse
@@ -19,7 +20,6 @@ from fatwheel.declaration.template import VARIABLES, Answers, default_targets, r
 from fatwheel.errors import DeclarationError, UsageError
 from fatwheel.plan import find_errors
 from fatwheel.plan.revision import git
-from fatwheel.records.base import write_atomically
 from fatwheel.vocabulary import ARCHES
 
 _FORMATS = tuple(VARIABLES)

@@ -112,8 +112,8 @@ def _compare(
 
 def _write_actions(declaration: Declaration, whole: Plan, selected: Plan, day: dt.date, path: Path) -> None:
     """Write the whole plan to a file, and pass the job matrices of the selected cells to GitHub Actions."""
+    from fatwheel.atomic import write_atomically
     from fatwheel.pipelines.actions import prepare_actions
-    from fatwheel.records.base import write_atomically
 
     prepared = prepare_actions(declaration, whole, selected, day)
     write_atomically(path, whole.to_json().encode())

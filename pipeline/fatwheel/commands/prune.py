@@ -16,7 +16,7 @@ from fatwheel.pipelines.stores import choose_store_spec
 @named_command("prune")
 @matrix_option
 @channel_option
-@store_option()
+@store_option
 @click.option("--index", "output", type=PATH, help="Index folder to rebuild without them.")
 @click.option("--base-url", metavar="URL", default=None, help="Base URL of the index's file links.")
 @click.option("--apply", "really", is_flag=True, help="Delete the releases; without this flag they are only listed.")

@@ -24,7 +24,7 @@ from fatwheel.stores import open_store
 
 @named_command("publish")
 @tag_option()
-@store_option()
+@store_option
 @plan_file_option
 @click.option("--partial", is_flag=True, help="Publish even if planned wheels are missing.")
 @optional_matrix_option

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from fatwheel.atomic import write_atomically
 from fatwheel.console.options import named_command
 from fatwheel.declaration.schema import schema_text
-from fatwheel.records.base import write_atomically
 
 
 @named_command("schema")

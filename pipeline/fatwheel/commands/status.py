@@ -22,7 +22,7 @@ from fatwheel.stores import open_store
 
 @named_command("status")
 @tag_option()
-@store_option()
+@store_option
 @plan_file_option
 @optional_matrix_option
 @json_option

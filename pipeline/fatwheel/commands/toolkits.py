@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from fatwheel import targets
+from fatwheel.atomic import write_atomically
 from fatwheel.console.options import PATH, json_option, named_command
 from fatwheel.console.output import echo_json, echo_progress, echo_table
 from fatwheel.errors import DriftError, UsageError
-from fatwheel.records.base import write_atomically
 from fatwheel.targets import Toolkit, table
 
 

@@ -161,11 +161,11 @@ only_option: Decorator = click.option(
 )
 
 
-def store_option(*, required: bool = False) -> Decorator:
-    """Return --store STORE; where it is not required, matrix.yaml gives the default (`choose_store_spec`)."""
-    default = "" if required else "  [default: the release channel's repository]"
-    help = f"Release store: dir:PATH or github:OWNER/REPO.{default}"
-    return click.option("--store", required=required, metavar="STORE", help=help)
+store_option: Decorator = click.option(
+    "--store", metavar="STORE",
+    help="Release store: dir:PATH or github:OWNER/REPO.  [default: the release channel's repository]",
+)  # fmt: skip
+"""``--store STORE``; matrix.yaml gives the default (`choose_store_spec`)."""
 
 
 def tag_option(*, required: bool = True) -> Decorator:

@@ -129,7 +129,7 @@ def _child(holder: Any, part: str | int) -> Any:
 
 
 def _shift_marks(marks: dict[Path, Mark], holder: Path, removed: int) -> dict[Path, Mark]:
-    """The marks after removing item ``gone`` from the list at ``holder``; its own marks get a negative index."""
+    """The marks after removing item ``removed`` from the list at ``holder``; its own marks get a negative index."""
     depth = len(holder)
     inside = [int(p[depth]) for p in marks if len(p) > depth and p[:depth] == holder and isinstance(p[depth], int)]
     aside = min([0, *inside]) - 1

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from fatwheel.atomic import write_atomically
 from fatwheel.errors import UsageError
-from fatwheel.records.base import write_atomically
 
 PAGE = "index.html"
 INDEX = "index.json"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fatwheel.atomic import write_atomically
 from fatwheel.digests import Digest
 from fatwheel.index.atomic_write import INDEX
 from fatwheel.index.document import fingerprint, read_document, read_own_document
-from fatwheel.records.base import write_atomically
 from fatwheel.records.index import IndexedFile, Missing, NotPublished
 from fatwheel.stores.remote import RemoteAsset
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from fatwheel.records.base import write_atomically
+from fatwheel.atomic import write_atomically
 from fatwheel.records.index import Index
 from fatwheel.resources import resource
 

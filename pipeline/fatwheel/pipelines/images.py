@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fatwheel.atomic import write_atomically
 from fatwheel.declaration.load import parse
 from fatwheel.errors import ReleaseRefused
-from fatwheel.records.base import write_atomically
 from fatwheel.workflows.registry import DeclaredImage, pin_images, resolve_digest
 
 

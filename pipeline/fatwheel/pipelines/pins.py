@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fatwheel.records.base import write_atomically
+from fatwheel.atomic import write_atomically
 from fatwheel.workflows.action_versions import fetch_newest, find_handwritten, update_pins
 from fatwheel.workflows.context import MARK
 from fatwheel.workflows.pins import OWN_PINS, Pins, format_pins

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 
 from fatwheel import __version__
+from fatwheel.atomic import write_atomically
 from fatwheel.formatting import count_of, join_names, percent, signed_size
-from fatwheel.records.base import write_atomically
 from fatwheel.records.report import Report
 from fatwheel.report.plots import Plot, draw_plots
 from fatwheel.report.tables import GREW, NEAR, NO_CODE, OVER, TOO_LARGE, Table, tables

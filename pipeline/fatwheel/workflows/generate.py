@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fatwheel.atomic import write_atomically
 from fatwheel.declaration import Declaration
 from fatwheel.errors import DeclarationError, UsageError
-from fatwheel.records.base import write_atomically
 from fatwheel.workflows.context import FOLDER, MARK, WorkflowContext, read_context
 from fatwheel.workflows.files import make_files
 from fatwheel.workflows.workflow_validation import check_declaration, check_workflow

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from fatwheel.atomic import atomic_file
 from fatwheel.errors import UsageError
-from fatwheel.records.base import atomic_file
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.wheels.formats import zipformat
 from fatwheel.wheels.formats.metadata import Fields

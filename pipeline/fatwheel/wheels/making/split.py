@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from fatwheel.atomic import atomic_file
 from fatwheel.errors import UsageError, VerificationError
-from fatwheel.records.base import atomic_file
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.files import EMBEDDED
 from fatwheel.records.split import SplitPart

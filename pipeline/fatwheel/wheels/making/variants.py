@@ -15,8 +15,8 @@ from typing import Any
 
 from packaging.version import Version
 
+from fatwheel.atomic import write_atomically
 from fatwheel.errors import UsageError
-from fatwheel.records.base import write_atomically
 from fatwheel.records.files import EMBEDDED
 from fatwheel.wheels.formats.wheel_name import WheelName, parse_architecture
 from fatwheel.wheels.making.edition import Edition

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from fatwheel.atomic import atomic_file
 from fatwheel.errors import UsageError, VerificationError
-from fatwheel.records.base import atomic_file
 from fatwheel.wheels.formats import zipformat
 from fatwheel.wheels.formats.record import Line, encode_digest, write_record
 from fatwheel.wheels.formats.zipformat import DEFLATED, STORED, DirectoryEntry, ZipDate
