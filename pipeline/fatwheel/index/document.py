@@ -22,7 +22,7 @@ _capability = cache(Capability.parse)
 
 
 @dataclass(frozen=True)
-class Document:
+class IndexEntries:
     """The entries of an index.json. ``lines`` maps the ``id`` of an entry to its line, if the line can be reused."""
 
     entries: Sequence[IndexedFile] = ()
@@ -30,7 +30,7 @@ class Document:
 
 
 def render_json(index: Index, lines: Mapping[int, bytes] | None = None) -> bytes:
-    """Render index.json with one entry per line, compact and readable in diffs. ``lines``: see `Document`."""
+    """Render index.json with one entry per line, compact and readable in diffs. ``lines``: see `IndexEntries`."""
     kept = lines or {}
     parts = []
     for key, value in index:
@@ -49,13 +49,13 @@ def read_index(output: Path) -> Index | None:
     return Index.read(output / INDEX) if (output / INDEX).is_file() else None
 
 
-def read_document(output: Path) -> Document:
+def read_document(output: Path) -> IndexEntries:
     """Read the entries of a folder's index.json; none if missing. Raises `UsageError` if it is invalid."""
     index = read_index(output)
-    return Document(_list_entries(index)) if index else Document()
+    return IndexEntries(_list_entries(index)) if index else IndexEntries()
 
 
-def read_own_document(data: bytes) -> Document:
+def read_own_document(data: bytes) -> IndexEntries:
     """Parse an index.json with a known `fingerprint`: this version wrote it, so it is not validated again."""
     document = from_json(data)
     files = [*document["wheels"], *document["sdists"], *document["variants"]]
@@ -63,7 +63,7 @@ def read_own_document(data: bytes) -> Document:
         _convert_types(values)
     entries = _construct_entries(files)
     lines = (line.removesuffix(b",") for line in data.split(b"\n") if line.startswith(b" {"))
-    return Document(entries, dict(zip(map(id, entries), lines, strict=False)))  # the lists of files come first
+    return IndexEntries(entries, dict(zip(map(id, entries), lines, strict=False)))  # the lists of files come first
 
 
 def fingerprint(data: bytes) -> str:

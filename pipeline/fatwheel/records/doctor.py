@@ -9,7 +9,7 @@ from fatwheel.records.base import Record
 State = Literal["ok", "missing", "note"]
 
 
-class Finding(Record):
+class MachineFinding(Record):
     """One thing: whether it is there, what it is, and what to install or set where it is not."""
 
     area: str  # machine, build, smoke, release
@@ -32,5 +32,5 @@ class Diagnosis(Record):
     fatwheel: str
     python: str
     system: str
-    findings: list[Finding]
+    findings: list[MachineFinding]
     cells: list[Readiness] = []

@@ -17,8 +17,8 @@ from fatwheel.wheels.checks.metadata import check_metadata, check_name, check_wh
 from fatwheel.wheels.checks.record import check_record
 from fatwheel.wheels.checks.stamps import check_embedded, check_stamp_files
 from fatwheel.wheels.formats.wheel_name import WheelName
-from fatwheel.wheels.io.byte_sources import FileSource, Malformed, read_blocks
-from fatwheel.wheels.reading.archive import Archive, open_file
+from fatwheel.wheels.io.byte_sources import FileSource, Malformed, open_file, read_blocks
+from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import examine
 
 __all__ = ["Expected", "expected_of", "verify"]

@@ -14,8 +14,8 @@ from fatwheel import processes
 from fatwheel.digests import raw_digest
 from fatwheel.errors import UsageError, VerificationError
 from fatwheel.wheels.formats import elf, fatbin
-from fatwheel.wheels.io.byte_sources import FileSource, Source, read_blocks
-from fatwheel.wheels.reading.archive import Archive, open_file
+from fatwheel.wheels.io.byte_sources import FileSource, Source, open_file, read_blocks
+from fatwheel.wheels.reading.archive import Archive
 from fatwheel.wheels.reading.contents import Contents
 
 _TIMEOUT = 900.0  # seconds for one library; a gigabyte takes about 10

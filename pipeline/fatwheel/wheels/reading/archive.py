@@ -27,7 +27,7 @@ from fatwheel.wheels.io.byte_sources import (
 )
 from fatwheel.wheels.reading.member import BOMB_RATIO, Member
 
-__all__ = ["Archive", "Member", "open_file"]
+__all__ = ["Archive", "Member"]
 
 IN_MEMORY = 1 << 30
 """Bytes; a larger compressed member is unpacked to an anonymous temporary file to read it by position."""
