@@ -20,7 +20,7 @@ _WIDTH = 400  # characters of a line; a compiler's command line may have thousan
 _MEMORY = "out of memory: use fewer jobs (--jobs)"
 # Causes outside the code, by what the output contains.
 _CAUSES: tuple[tuple[str, str], ...] = (
-    (r"No space left on device|Disk quota exceeded", "the disk is full: free some space, or set TMPDIR"),
+    (r"No space left on device|Disk quota exceeded", "the disk is full: free disk space, or set TMPDIR"),
     (r"Killed signal terminated program|out of memory|Cannot allocate memory|bad_alloc", _MEMORY),
     (r"(?m)^cannot start '", "check the first word of the package's command"),
     (r"cannot find -lcuda\b", "the linker did not find libcuda.so: link with the toolkit's lib64/stubs"),

@@ -28,7 +28,7 @@ def require_space(folder: Path, needed: int, what: str, help: str = SET_CACHE) -
         raise BuildError(
             f"{what} needs {size(needed)}, and {size(free)} are free",
             where=str(existing),
-            help=f"free some space, or {help}",
+            help=f"free disk space, or {help}",
         )
 
 
@@ -39,7 +39,7 @@ def disk_errors(where: Path, help: str = SET_CACHE) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            advice = f"free some space, or {help}"
+            advice = f"free disk space, or {help}"
             raise BuildError("the disk is full", where=str(error.filename or where), help=advice) from error
         if error.errno in _NOT_WRITABLE:
             what = f"cannot write: {error.strerror}"
@@ -69,7 +69,7 @@ def output_folder(folder: Path) -> Iterator[None]:
             pass
     except OSError as error:
         if error.errno in _FULL:
-            help = "free some space, or choose another output folder"
+            help = "free disk space, or choose another output folder"
             raise BuildError("the disk is full", where=str(folder), help=help) from error
         if not folder.is_absolute() and not _has_working_folder():
             raise UsageError("the working folder no longer exists", help="change to another folder") from error

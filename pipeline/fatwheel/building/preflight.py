@@ -68,7 +68,7 @@ def _disk(ready: Ready) -> Iterator[BuildError]:
         yield BuildError(
             f"the build needs {size(needed)} of disk space, but {size(free)} are free",
             where=ready.cell.id,
-            help=f"free some space in {ready.work.folder.parent}, or set TMPDIR to a folder on another disk",
+            help=f"free disk space in {ready.work.folder.parent}, or set TMPDIR to a folder on another disk",
         )
 
 

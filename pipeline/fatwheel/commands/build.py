@@ -79,7 +79,7 @@ def _parse_duration(ctx: click.Context, parameter: click.Parameter, value: str |
     "--jobs", metavar="N", type=_COUNT, envvar="FATWHEEL_JOBS", show_envvar=True,
     help="Parallel compiler jobs per build.",
 )  # fmt: skip
-@click.option("--nvcc-threads", metavar="N", type=_COUNT, help="Threads of each nvcc.")
+@click.option("--nvcc-threads", metavar="N", type=_COUNT, help="Threads per nvcc process.")
 @click.option(
     "--silence", metavar="TIME", callback=_parse_duration,
     help="Kill a build after this long without output, e.g. '90 min'.",
@@ -90,7 +90,7 @@ def _parse_duration(ctx: click.Context, parameter: click.Parameter, value: str |
 )  # fmt: skip
 @click.option(
     "--cache", type=click.Choice(["auto", "off", "read", "write"]), default="auto", envvar="FATWHEEL_COMPILER_CACHE",
-    show_default=True, show_envvar=True, help="Use of the compiler cache, sccache.",
+    show_default=True, show_envvar=True, help="How to use the compiler cache (sccache).",
 )  # fmt: skip
 @click.option("--beside", type=_COUNT, default=1, hidden=True)
 @json_option
@@ -118,7 +118,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     beside: int,
     as_json: bool,
 ) -> None:
-    """Each CELL is an ID or a glob over IDs. A cell that fails does not stop the others. --json prints an array."""
+    """CELL is an ID or a glob that matches IDs. A failing cell does not stop the others. --json prints an array."""
     choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
     mode = parse_mode(cache)
     declaration = load(matrix)

@@ -51,5 +51,5 @@ def _print(diagnosis: Diagnosis) -> None:
         for name in buildable:
             click.echo(f"  {name}")
         for reason, names in by_reason.items():
-            echo_wrapped(f"not here: {', '.join(names)}")
+            echo_wrapped(f"cannot build here: {', '.join(names)}")
             echo_wrapped(str(reason), "  ")

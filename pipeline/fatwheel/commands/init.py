@@ -75,10 +75,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
     schema = matrix.with_name(FILE)
     if not schema.exists():
         write_atomically(schema, schema_text().encode())
-        click.echo(f"{schema}: written, for editors")
+        click.echo(f"{schema}: written (schema for editors)")
     guessed = [what for what, given in (("name", name), ("version", version)) if not (given or project.get(what))]
     if guessed and quiet:
-        echo_warning(f"guessed, as pyproject.toml does not declare it: {' and '.join(guessed)}")
+        echo_warning(f"not in pyproject.toml, so guessed: {' and '.join(guessed)}")
     click.echo(f"{matrix}: written; next: `fatwheel check`, then `fatwheel plan`")
 
 

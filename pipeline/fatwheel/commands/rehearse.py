@@ -26,7 +26,7 @@ from fatwheel.records.rehearsal import Rehearsal
 from fatwheel.sizes import size
 
 _STYLES = {
-    "done": "green", "uploaded": "green", "identical": "green", "not here": "yellow", "withheld": "yellow",
+    "done": "green", "uploaded": "green", "identical": "green", "skipped": "yellow", "withheld": "yellow",
     "failed": "red", "not-sent": "red",
 }  # fmt: skip
 
@@ -108,7 +108,7 @@ def _print(seen: Rehearsal) -> None:
         echo_wrapped(f"{outcome}: {', '.join(ids)}")
         echo_wrapped(reason, "  ")
     indexed = sum(row.index == "listed" for row in seen.cells)
-    here = sum(row.build != "not here" for row in seen.cells)
+    here = sum(row.build != "skipped" for row in seen.cells)
     skipped = len(seen.cells) - here
     state = "published" if seen.published else "not published"
     rest = f"; {count_of(skipped, 'cell')} not buildable on this machine" if skipped else ""
@@ -118,7 +118,7 @@ def _print(seen: Rehearsal) -> None:
 def _raise_failures(seen: Rehearsal) -> None:
     failed = [row for row in seen.cells if row.status]
     lost = [row for row in seen.cells if row.build == "done" and row.index != "listed"]
-    if all(row.build == "not here" for row in seen.cells):
+    if all(row.build == "skipped" for row in seen.cells):
         raise BuildError("this machine can build none of these cells", help="see the reasons above")
     if failed:
         kinds: dict[int, type[PipelineError]] = {4: BuildError, 5: VerificationError}

@@ -23,7 +23,7 @@ from fatwheel.targets import dotted
 @click.option("--output", "-o", type=PATH, default=Path("dist"), show_default=True, help="Output folder.")
 @click.option(
     "--by", type=click.Choice(["family", "target"]), default=None,
-    help="What each wheel is for.  [default: the package's layout]",
+    help="Split by GPU family or by target.  [default: the package's layout]",
 )  # fmt: skip
 @only_option
 @json_option

@@ -146,7 +146,7 @@ channel_option: Decorator = click.option(
 )
 engine_option: Decorator = click.option(
     "--engine", type=click.Choice(["host", "docker", "podman"]), default="host", show_default=True,
-    help="Where builds run.",
+    help="Build on the host or in a container.",
 )  # fmt: skip
 toolchain_option: Decorator = click.option(
     "--toolchain", type=click.Choice(["auto", "system", "pypi"]), default="auto", show_default=True,
@@ -154,7 +154,7 @@ toolchain_option: Decorator = click.option(
 )  # fmt: skip
 date_option: Decorator = click.option(
     "--date", default=None, metavar="YYYYMMDD", envvar="FATWHEEL_DATE", show_envvar=True,
-    help="Date of the nightly.  [default: today, UTC]",
+    help="Date of a nightly version.  [default: today, UTC]",
 )  # fmt: skip
 only_option: Decorator = click.option(
     "--only", metavar="GLOB", default=None, shell_complete=complete_cells, help="Select cells whose ID matches."

@@ -18,7 +18,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "repack": "Rewrite a wheel reproducibly; optionally strip or rename it.",
     },
     "Inspect": {
-        "inventory": "List the machine code in a wheel, by module and target.",
+        "inventory": "List the device code in a wheel, by module and target.",
         "verify": "Check that wheels are valid and match their cell.",
         "report": "Report wheel sizes, growth, and time left until the size limit.",
     },

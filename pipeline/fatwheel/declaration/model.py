@@ -101,7 +101,7 @@ class Packing(Model):
     )
     strip_debug: bool = Field(False, description="Strip debug information from libraries.")
     exclude: list[str] = Field([], description="Files and folders to remove from the wheel, as globs.")
-    sbom: bool = Field(False, description="Add a CycloneDX software bill of materials to the wheel (PEP 770).")
+    sbom: bool = Field(False, description="Add an SBOM (CycloneDX) to the wheel (PEP 770).")
 
 
 class Smoke(Model):
@@ -117,12 +117,12 @@ class Smoke(Model):
 class Dispatch(Model):
     """The devices on which a package loads a module. The report uses it to find unused device code."""
 
-    modules: str = Field(min_length=1, description="Glob over library names without their extension.")
+    modules: str = Field(min_length=1, description="Glob that matches library names without their extension.")
     capabilities: Capabilities = Field(description="Compute capabilities of the devices that load them.")
     feature: str | None = Field(
         None,
-        description="Name of the feature they implement. Of several rows for a feature, a device loads the first "
-        "with code for it.",
+        description="Name of the feature that these modules implement. If several rows name one feature, a device "
+        "loads the first module that has code for it.",
     )
 
 
@@ -194,7 +194,8 @@ class Package(Model):
         "returns whether the wheel has code for the GPUs of the machine.",
     )
     provided: list[str] = Field(
-        [], description="Globs over shared libraries that other packages provide at run time, e.g. libcudart.so.*."
+        [],
+        description="Globs of shared libraries that other packages provide at run time, e.g. libcudart.so.*.",
     )
     dispatch: list[Dispatch] = Field(
         [], description="Which devices load which modules. Modules that no row matches are loaded on all devices."
@@ -232,14 +233,14 @@ class Family(Model):
 class RequiredCoverage(Model):
     """Compute capabilities that the wheels must cover."""
 
-    cells: str = Field("*", description="Glob over cell IDs. Cells that differ only in family satisfy it together.")
+    cells: str = Field("*", description="Glob that matches cell IDs. Cells that differ only in family count together.")
     capabilities: Capabilities = Field(description="Compute capabilities, as a list or as text, e.g. 9.0 12.1.")
 
 
 class Exclude(Model):
     """Cells, or targets of cells, to exclude."""
 
-    cells: str = Field(description="Glob over cell IDs.")
+    cells: str = Field(description="Glob that matches cell IDs.")
     targets: Targets | None = Field(None, description="Targets to exclude. Without it, whole cells are excluded.")
     reason: str = Field(min_length=1, description="Reason, shown with the plan.")
 
@@ -281,7 +282,7 @@ class Retention(Model):
 class Channel(Model):
     """A release channel: which cells to build, and where to publish them."""
 
-    select: list[str] = Field(["*"], min_length=1, description="Globs over cell IDs.")
+    select: list[str] = Field(["*"], min_length=1, description="Globs that match cell IDs.")
     repository: Repository | None = Field(None, description="OWNER/REPO to publish releases in.")
     tag: str = Field("v{version}", description="Tag of a release. May use {version} and {date}.")
     completeness: Literal["complete", "partial"] = Field(

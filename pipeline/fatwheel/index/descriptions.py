@@ -15,7 +15,7 @@ def describe_test(entry: IndexedFile) -> tuple[str, str]:
         return "unknown", "unknown"
     if tests.gpu == "passed" and tests.executed:
         return "tested", f"GPU-tested on {tests.device} ({', '.join(map(str, tests.executed))})"
-    imported = {"passed": "imports", "failed": "does not import", "skipped": "import not tested"}[tests.import_]
+    imported = {"passed": "import passed", "failed": "import failed", "skipped": "import not tested"}[tests.import_]
     if tests.gpu == "failed":
         return "fails", f"{imported}, GPU test failed"
     kind = {"passed": "imports", "failed": "fails", "skipped": "unknown"}[tests.import_]

@@ -148,7 +148,7 @@ def _render_row(entry: IndexedFile) -> str:
     kind, test = describe_test(entry)
     label = f"<b>{escape(entry.cuda)}</b>" if entry.cuda else "any"
     family = f" <span class='tag'>{escape(entry.family)}</span>" if entry.family else ""
-    covers = "unknown" if entry.covers is None else dotted(entry.covers) or "none required"
+    covers = "unknown" if entry.covers is None else dotted(entry.covers) or "-"
     file = f"<a href='{escape(entry.url)}'>{escape(entry.file).replace('-', '-<wbr>')}</a>"
     if entry.yanked is not None:
         file += f" <span class='tag bad'>yanked</span> {escape(entry.yanked)}"
@@ -191,6 +191,6 @@ def _render_links(entries: Sequence[IndexedFile]) -> Iterable[str]:
     yield f"<p>{_PIN}</p>"
     yield f"<p>Index URLs for pip and uv: {links}.</p>"
     yield (
-        "<p>Data for programs: <a href='index.json'>index.json</a>, described by "
+        "<p>Machine-readable data: <a href='index.json'>index.json</a>, described by "
         "<a href='index.schema.json'>index.schema.json</a>.</p></section>"
     )

@@ -75,5 +75,5 @@ def _push(to: IndexBranch, source: str, write: Callable[[Path], None]) -> str:
     """Push the index and return the repository, branch and commit."""
     place = Branch(remote_url(to.repository, os.environ), to.branch, to.folder, token_for(to.repository, os.environ))
     done = push(place, write, f"Index of {source}", environ=os.environ)
-    again = f", after {done.races} lost races" if done.races else ""
+    again = f", after {done.races} retr{'ies' if done.races > 1 else 'y'} (concurrent pushes)" if done.races else ""
     return f"{to.repository} {to.branch} {done.commit[:12]}{'' if done.changed else ' (no changes)'}{again}"

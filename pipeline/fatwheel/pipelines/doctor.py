@@ -131,7 +131,7 @@ def _check_toolkits(declaration: Declaration | None, environ: Mapping[str, str])
         elif on_pypi(release):
             detail = "in the cache" if cached else "downloaded from PyPI when needed (about 120 MiB)"
         else:
-            state, detail = "missing", "not on this machine, and PyPI has no nvcc for CUDA 12"
+            state, detail = "missing", "not installed, and PyPI does not have nvcc for CUDA 12"
             help = f"set CUDA_HOME to CUDA {release}, or build in a container with it"
         yield MachineFinding.model_validate(
             {"area": "build", "name": f"CUDA {release}", "state": state, "detail": detail, "help": help or None}
@@ -186,7 +186,9 @@ def _check_release(declaration: Declaration | None, environ: Mapping[str, str]) 
         yield MachineFinding(
             area="release", name=name, state="ok" if is_set else "note",
             detail=f"for {target}: {'set' if is_set else 'not set'}",
-            help=None if is_set else f"set {variable} to write to {target}; on GitHub Actions, the secret {name}",
+            help=None
+            if is_set
+            else f"set {variable} to publish to {target} from this machine; in GitHub Actions, add the secret {name}",
         )  # fmt: skip
     tokens = [name for name in _TOKENS if environ.get(name)]
     yield MachineFinding(

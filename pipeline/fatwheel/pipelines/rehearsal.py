@@ -88,7 +88,7 @@ def _build(declaration: Declaration, cell: Cell, options: Options, notify: Notif
     if not options.fake:
         reason = can_build(declaration, cell, engine=options.engine, toolchain=options.toolchain)
         if reason:
-            return row.model_copy(update={"build": "not here", "reason": reason})
+            return row.model_copy(update={"build": "skipped", "reason": reason})
     notify(f"build {cell.id}")
     size = options.sizes.get(cell.id, _PLACEHOLDER_BYTES) if options.fake else None
     try:
@@ -151,7 +151,7 @@ def _smoke(
 
 def _release(plan: Plan, rows: Sequence[Rehearsed], options: Options, notify: Notify) -> ReleaseRecord:
     """Release the built wheels to the folder ``store``; cells that this machine cannot build are not expected."""
-    expected = {row.id for row in rows if row.build != "not here"}
+    expected = {row.id for row in rows if row.build != "skipped"}
     narrowed = plan.model_copy(update={"cells": [cell for cell in plan.cells if cell.id in expected]})
     wheels = [options.folder / "wheels" / row.wheel for row in rows if row.build == "done"]
     notify(f"release {count_of(len(wheels), 'wheel')} as {plan.tag}")

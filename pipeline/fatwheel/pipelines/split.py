@@ -103,7 +103,7 @@ def split_wheel(
 ) -> tuple[SplitRecord, bool]:
     """Split a fat wheel into the wheels of its cells, with the build record of each if the fat wheel has one.
 
-    ``by`` is "family" or "target", by default the package's layout; ``only`` is a glob over cell IDs. The second value
+    ``by`` is "family" or "target", by default the package's layout; ``only`` is a glob of cell IDs. The second value
     is whether the wheels are different distributions that install the same files. Raises `UsageError` for a wheel that
     matrix.yaml does not declare, `VerificationError` for one that cannot be split safely.
     """

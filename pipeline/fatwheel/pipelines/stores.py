@@ -21,7 +21,7 @@ def choose_store_spec(spec: str | None, matrix: Path | None, channel: str = "rel
         if declared is not None and declared.repository:
             return f"github:{declared.repository}"
     raise UsageError(
-        "no store given", help=f"give --store STORE, or declare `repository` at the channel {channel} in matrix.yaml"
+        "no store given", help=f"give --store STORE, or set `repository` for channel {channel} in matrix.yaml"
     )
 
 

@@ -12,7 +12,7 @@ class Rehearsed(Record):
     id: str
     wheel: str
     cell: Cell
-    build: str = "-"  # done, failed, not here
+    build: str = "-"  # done, failed, skipped
     bytes: int | None = None
     seconds: float | None = None
     smoke: str = "-"  # import, GPU 9.0, placeholder, skipped, failed

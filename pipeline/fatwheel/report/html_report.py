@@ -22,7 +22,7 @@ STYLE = resource("report.css")
 
 _SECTIONS = {
     "room": (
-        "Room under the limit",
+        "Size relative to the limit",
         "Size of each wheel in percent of the limit.",
     ),
     "history": (

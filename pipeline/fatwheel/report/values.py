@@ -31,7 +31,7 @@ def format_time_left(trend: Trend) -> str:
     if trend.rate is None:
         return "-"
     if trend.days is None:
-        return "not growing" if trend.soonest is None else f"not growing; {_duration(trend.soonest)} at worst"
+        return "not growing" if trend.soonest is None else f"not growing ({_duration(trend.soonest)} in the worst case)"
     text = _duration(trend.days)
     if trend.days <= 0:
         return text

@@ -33,7 +33,7 @@ class RetryPolicy:
 
 
 class Retrier:
-    """The attempts of one request. ``on_limit`` receives the seconds of each wait that the store asks for."""
+    """The attempts of one request. ``on_limit`` receives the seconds of each wait that the store requests."""
 
     def __init__(
         self,
@@ -85,5 +85,5 @@ class Retrier:
 
 
 def exceeds_longest_wait(failure: StoreFailure, policy: RetryPolicy) -> bool:
-    """Whether the store asks for a longer wait than a run allows. Retrying earlier would only extend the limit."""
+    """Whether the store requests a longer wait than a run allows. Retrying earlier would only extend the limit."""
     return failure.wait is not None and failure.wait > policy.longest_limited_wait

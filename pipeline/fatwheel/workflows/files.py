@@ -19,7 +19,7 @@ _CELLS = {
     "description": "Build only cells whose ID matches this glob; publishing still expects every cell",
     "type": "string",
 }
-_EARLIER_RUN = {"description": "Build nothing; publish the artifacts of the earlier run with this ID", "type": "string"}
+_EARLIER_RUN = {"description": "ID of an earlier run whose artifacts to publish instead of building", "type": "string"}
 
 _ABOUT_TOKENS = (
     "GitHub starts no workflows for events caused by a workflow's own token: a release created here does not\n"
@@ -42,7 +42,7 @@ def _release(context: WorkflowContext, channel: Channel) -> str:
     tag = re.sub(r"\{[a-z]+\}", "*", re.sub(r"[+?!\[\]*\\]", r"\\\g<0>", channel.tag))
     inputs = {
         "tag": {
-            "description": "Tag to release again; empty: the tag of the current version, on this commit",
+            "description": "Tag to release again; default: the tag of the current version, at this commit",
             "type": "string",
         },
         "cells": _CELLS,

@@ -115,7 +115,7 @@ def test_a_cache_that_takes_no_output_does_not_hide_the_failure(tmp_path):
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
-        ("ld: cannot write: No space left on device", "the disk is full: free some space, or set TMPDIR"),
+        ("ld: cannot write: No space left on device", "the disk is full: free disk space, or set TMPDIR"),
         ("g++: fatal error: Killed signal terminated program cc1plus", "out of memory: use fewer jobs"),
     ],
 )

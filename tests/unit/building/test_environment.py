@@ -61,9 +61,7 @@ def test_scripts_of_an_environment_run_from_its_final_place(tmp_path):
 
 
 def test_a_requirement_that_cannot_be_had_leaves_nothing(tmp_path):
-    with pytest.raises(
-        BuildError, match="the build environment of demo-kernels: nothing-such: the package index has no"
-    ):
+    with pytest.raises(BuildError, match="the build environment of demo-kernels: nothing-such: no matching version"):
         python_of(build(requires=["nothing-such"]), tmp_path, PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     left = [path for path in (tmp_path / "cache" / "environments").iterdir() if path.suffix != ".lock"]
     assert left == []

@@ -137,7 +137,7 @@ def test_init_writes_the_schema_that_its_first_line_names_and_says_so(tmp_path, 
     assert run(["init", "--yes"]) == 0
     assert "$schema=matrix.schema.json" in (tmp_path / "matrix.yaml").read_text()
     assert (tmp_path / "matrix.schema.json").read_text() == schema_text()
-    assert "matrix.schema.json: written, for editors" in capsys.readouterr().out
+    assert "matrix.schema.json: written (schema for editors)" in capsys.readouterr().out
     assert run(["check"]) == 0
 
 
@@ -215,7 +215,7 @@ def test_write_without_a_ptxas_is_a_usage_error():
 def test_init_says_what_it_guessed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["init", "--yes", "--version", "2.0"]) == 0
-    assert "guessed, as pyproject.toml does not declare it: name\n" in capsys.readouterr().err
+    assert "not in pyproject.toml, so guessed: name\n" in capsys.readouterr().err
 
 
 def test_a_declaration_in_a_folder_above_is_named_and_not_taken(tmp_path, monkeypatch, capsys):
