@@ -1,4 +1,4 @@
-"""Download the files of a workflow run that are published to PyPI, by the rules of a release."""
+"""Download the files of a workflow run that can go to PyPI, by the rules of a release."""
 
 from __future__ import annotations
 
