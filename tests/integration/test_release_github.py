@@ -254,7 +254,7 @@ def test_a_newer_run_replaces_in_a_draft_of_the_same_commit_only(tmp_path: Path,
     with site() as fake:
         run(fake, *files, commit=COMMIT, draft=True)
         assert outcomes(run(fake, newer[0], commit=COMMIT, draft=True))[files[0].name] == "replaced"
-        with pytest.raises(ReleaseRefused, match="is of commit"):
+        with pytest.raises(ReleaseRefused, match="belongs to commit"):
             run(fake, *files, commit="d" * 40)
         assert outcomes(run(fake, *files))[files[0].name] == "conflict"
         record = run(fake, *files, replace=frozenset({files[0].name}))

@@ -358,7 +358,7 @@ def test_old_releases_go_with_their_tags_whatever_the_server_does() -> None:
             site.state.add_release(f"v{number}", draft=False)
             site.clock.sleep(86_400)
         inspector = Inspector(open_site(site), clock=site.clock)
-        found = inspector.counter.call(inspector.store.releases)
+        found = inspector.requests.call(inspector.store.releases)
         pruning = find_expired(found, RetentionPolicy("v{version}", 2, None), site.clock.wall())
         assert [one.tag for one in pruning.expired] == ["v3", "v2", "v1"]
         assert delete_releases(inspector, pruning.expired) == ["v2: deleted the release, but not its tag: 403 No"]
