@@ -7,11 +7,9 @@ from pathlib import Path
 import click
 from pydantic_core import PydanticCustomError
 
-from fatwheel.building.build_cell import build_cell
 from fatwheel.building.compiler_cache import parse_mode
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.job import BuildOverrides
-from fatwheel.building.pip import DownloadRetries
 from fatwheel.console.build_output import show_builds, step_summary
 from fatwheel.console.github_actions import append_step_summary
 from fatwheel.console.options import (
@@ -28,9 +26,7 @@ from fatwheel.console.options import (
 from fatwheel.console.output import Output, echo_json, echo_progress
 from fatwheel.declaration import load
 from fatwheel.declaration.values import parse_duration
-from fatwheel.pipelines import build_cells, fat_build
-from fatwheel.records.build import BuildRecord
-from fatwheel.records.plan import Cell
+from fatwheel.pipelines.build_cells import BuildRequest, build_cells
 
 _COUNT = click.IntRange(min=1)
 
@@ -119,36 +115,20 @@ def command(  # noqa: PLR0917  (click passes them by name)
     as_json: bool,
 ) -> None:
     """CELL is an ID or a glob that matches IDs. A failing cell does not stop the others. --json prints an array."""
-    choice = EngineOptions(engine, image, None if engine == "host" else network, volumes)
-    mode = parse_mode(cache)
-    declaration = load(matrix)
-    selected = build_cells.find_cells(declaration, cell, channel, date)
-    every = selected if fake_size else build_cells.find_cells(declaration, ["*"], channel, date)
-    groups = [[one] for one in selected] if fake_size else list(fat_build.group_cells(declaration, selected, every))
-    if parallel > 1 and len(selected) > 1 and all(len(group) == 1 for group in groups):
-        count = min(parallel, len(selected))
-        found = build_cells.build_in_parallel(
-            selected, count, [*_child_options(ctx), "--beside", str(count)], output, echo_progress
-        )
-    else:
-        waits = [found.wait for name, found in declaration.channels.items() if name == channel]
-        window = next(iter(waits), None) or 0.0
-        tuning = BuildOverrides(jobs, nvcc_threads, silence, time_limit, mode, DownloadRetries(window=window), beside)
-
-        def build(one: Cell, folder: Path = output) -> BuildRecord:
-            return build_cell(
-                declaration, one, folder, engine=choice, toolchain=toolchain,
-                modules=[name for name in modules.split(",") if name] or None, fake_size=fake_size, tuning=tuning,
-                notify=echo_progress,
-            )  # fmt: skip
-
-        found = build_cells.build_sequentially(
-            groups,
-            selected,
-            build,
-            lambda all_, mine: fat_build.build_and_split(declaration, all_, mine, output, build),
-            echo_progress,
-        )
+    request = BuildRequest(
+        cells=cell,
+        output=output,
+        channel=channel,
+        date=date,
+        engine=EngineOptions(engine, image, None if engine == "host" else network, volumes),
+        toolchain=toolchain,
+        modules=[name for name in modules.split(",") if name],
+        fake_size=fake_size,
+        overrides=BuildOverrides(jobs, nvcc_threads, silence, time_limit, parse_mode(cache), beside=beside),
+        parallel=parallel,
+        child_arguments=_child_options(ctx),
+    )
+    found = build_cells(load(matrix), request, echo_progress)
     if beside == 1:
         append_step_summary(step_summary(found.records, found.failed))
     if as_json and found.records:

@@ -7,13 +7,18 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
+from fatwheel.building.build_cell import build_cell
 from fatwheel.building.cache import Notify
+from fatwheel.building.engine import EngineOptions
+from fatwheel.building.job import BuildOverrides
+from fatwheel.building.pip import DownloadRetries
 from fatwheel.declaration import Declaration
 from fatwheel.errors import BuildError, BuildTimeout, PipelineError, UsageError, VerificationError
+from fatwheel.pipelines.fat_build import build_and_split, group_cells
 from fatwheel.plan import find_cell, iter_cells, unknown_cell_error
 from fatwheel.plan.versions import parse_date
 from fatwheel.processes import describe_exit, run_group, terminable
@@ -27,6 +32,24 @@ _GRACE = 30.0  # seconds that a build has to stop itself and its container
 _KINDS: dict[int, type[PipelineError]] = {
     kind.exit_code: kind for kind in (UsageError, BuildError, VerificationError, BuildTimeout)
 }
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """The cells to build (IDs or globs), and how. ``fake_size`` in bytes makes placeholder wheels instead."""
+
+    cells: Sequence[str]
+    output: Path
+    channel: str | None = None
+    date: str | None = None
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    toolchain: str = "auto"
+    modules: Sequence[str] = ()
+    fake_size: int | None = None
+    overrides: BuildOverrides = field(default_factory=BuildOverrides)
+    parallel: int = 1
+    child_arguments: Sequence[str] = ()  # the options of `fatwheel build` for a child process
+
 
 BuildOne = Callable[[Cell], BuildRecord]
 BuildGroup = Callable[[Sequence[Cell], Sequence[Cell]], Iterable[tuple[Cell, BuildRecord | PipelineError]]]
@@ -48,6 +71,37 @@ class BuildResults:
             raise self.failed[0][1]
         lines = "".join(f"\n  {cell.id}: {error.what.splitlines()[0]}" for cell, error in self.failed)
         raise BuildError(f"{len(self.failed)} of {count} cells failed:{lines}", help="rebuild each one by its ID")
+
+
+def build_cells(declaration: Declaration, request: BuildRequest, notify: Notify) -> BuildResults:
+    """Build all cells of a request, in parallel if requested and possible. Raises `UsageError` for unknown cells.
+
+    Cells that matrix.yaml splits from one fat build are built together, one group after the other.
+    """
+    selected = find_cells(declaration, request.cells, request.channel, request.date)
+    if request.fake_size:
+        groups = [[cell] for cell in selected]
+    else:
+        every = find_cells(declaration, ["*"], request.channel, request.date)
+        groups = list(group_cells(declaration, selected, every))
+    if request.parallel > 1 and len(selected) > 1 and all(len(group) == 1 for group in groups):
+        count = min(request.parallel, len(selected))
+        arguments = [*request.child_arguments, "--beside", str(count)]
+        return build_in_parallel(selected, count, arguments, request.output, notify)
+    channels = {str(name): channel for name, channel in declaration.channels.items()}
+    wait = channels[request.channel].wait if request.channel in channels else None
+    overrides = replace(request.overrides, retries=DownloadRetries(window=wait or 0.0))
+
+    def build(cell: Cell, folder: Path = request.output) -> BuildRecord:
+        return build_cell(
+            declaration, cell, folder, engine=request.engine, toolchain=request.toolchain,
+            modules=list(request.modules) or None, fake_size=request.fake_size, tuning=overrides, notify=notify,
+        )  # fmt: skip
+
+    def split(group: Sequence[Cell], mine: Sequence[Cell]) -> Iterable[tuple[Cell, BuildRecord | PipelineError]]:
+        return build_and_split(declaration, group, mine, request.output, build)
+
+    return build_sequentially(groups, selected, build, split, notify)
 
 
 def build_sequentially(

@@ -142,10 +142,18 @@ class DirectoryStore:
     def create_draft(
         self, tag: str, *, commit: str | None, title: str, notes: str, prerelease: bool = False
     ) -> RemoteRelease:
-        """Create the folder of a draft. A folder has no title and no notes."""
+        """Create the folder of a draft. A folder has no title and no notes.
+
+        Raises `UsageError` if the store's folder cannot be created, and `StoreFailure` for a failure inside it.
+        """
         del title, notes, prerelease
         check_tag(tag)
         place = self.root / f"{DRAFT}{tag}"
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"cannot create the store: {error.strerror or error}"
+            raise UsageError(what, where=str(self.root), help="choose another folder with --store dir:PATH") from error
         with _failures(tag):
             place.mkdir(parents=True, exist_ok=True)
             about = _About(commit=commit, created=datetime.now(UTC).isoformat(timespec="microseconds"))

@@ -250,3 +250,12 @@ def test_the_store_is_by_default_the_repository_of_the_channel(tmp_path: Path) -
     assert choose_store_spec("dir:x", Path(declared), "nightly") == "dir:x"
     with pytest.raises(UsageError, match="no store given"):
         choose_store_spec(None, Path(declared))
+
+
+@pytest.mark.parametrize("folder", ["/proc/nothing", "/dev/null/store"])
+def test_a_store_that_cannot_be_created_is_a_usage_error(tmp_path: Path, folder: str) -> None:
+    wheel = make_wheel(tmp_path / "dist", "sm9x")
+    _, error = call("--store", f"dir:{folder}", "--tag", "v1", str(wheel))
+    assert isinstance(error, UsageError)
+    assert error.exit_code == 2
+    assert str(error).startswith(f"{folder}: cannot create the store: ")
