@@ -98,7 +98,7 @@ class Bars:
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=12),
-            DownloadColumn(),
+            DownloadColumn(binary_units=True),
             TransferSpeedColumn(),
             console=Console(stderr=True),
             transient=True,

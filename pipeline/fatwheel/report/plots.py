@@ -39,7 +39,7 @@ _MAJOR_COLORS = {"7": 0, "8": 1, "9": 2, "10": 3, "11": 4, "12": 5}
 def require_matplotlib() -> None:
     """Raise `UsageError` if the extra for plots is not installed."""
     if find_spec("matplotlib") is None:
-        raise UsageError("the HTML report requires matplotlib", where="--output", help="pip install 'fatwheel[report]'")
+        raise UsageError("the HTML report requires matplotlib", where="--output", help="pip install matplotlib")
 
 
 @dataclass(frozen=True)
