@@ -1,9 +1,9 @@
-"""Compile the kernels and lay out the package as in site-packages.
+"""Compile the kernels and create the package as in site-packages.
 
     CUDA_HOME=/usr/local/cuda python build.py --out out --targets "8.0 9.0a" --version 0.1.0
 
-fatwheel runs this for each cell of matrix.yaml and packs the folder --out. Standard library only, Python 3.9 and later.
-Equal sources, targets, versions and compilers give equal bytes, in any folder.
+fatwheel runs this for each cell of matrix.yaml and packs the folder --out. It requires Python 3.9 or later and
+no other packages. The same sources, targets, version and compilers produce identical files in any folder.
 """
 
 from __future__ import annotations

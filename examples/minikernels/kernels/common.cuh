@@ -1,4 +1,4 @@
-// What the modules share: element types, packs of elements, reductions over a block, and how every call ends.
+// Code shared by the modules: element types, packs of elements, reductions over a block, and error handling.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -7,12 +7,12 @@
 #include <climits>
 #include <cstdint>
 
-// Everything else stays hidden: nvcc gets -fvisibility=hidden, the linker a version script.
+// Exported functions. All other symbols are hidden by -fvisibility=hidden and a version script.
 #define MK_API extern "C" __attribute__((visibility("default")))
 
 namespace mk {
 
-// The numbers that Python passes for an element type.
+// Element types, with the numbers that Python passes.
 enum Dtype : int { kFloat32 = 0, kFloat16 = 1 };
 
 constexpr int kWarp = 32;
@@ -32,7 +32,7 @@ __device__ __forceinline__ __half from_float<__half>(float value) {
   return __float2half_rn(value);
 }
 
-// Elements that are read and written by one instruction.
+// Elements read or written by one instruction.
 template <typename T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T at[N];
@@ -48,25 +48,25 @@ __device__ __forceinline__ void store(T* place, const Pack<T, N>& pack) {
   *reinterpret_cast<Pack<T, N>*>(place) = pack;
 }
 
-// Elements in 16 bytes, the widest access there is on every GPU served here.
+// Elements in 16 bytes, the widest access that all supported GPUs have.
 template <typename T>
 constexpr int kWide = 16 / static_cast<int>(sizeof(T));
 
-// Whether rows of this many elements may be read in packs of 16 bytes, given that the array starts at such a place.
+// Whether rows of this length can be read in packs of 16 bytes, if the array is aligned to 16 bytes.
 template <typename T>
 inline bool wide(int64_t columns, const void* first, const void* second) {
   const auto places = reinterpret_cast<uintptr_t>(first) | reinterpret_cast<uintptr_t>(second);
   return columns % kWide<T> == 0 && places % 16 == 0;
 }
 
-// Threads of a block that works on `items` items: whole warps, at most `most`.
+// Threads per block for `items` items: whole warps, at most `most`.
 inline int threads_for(int64_t items, int most = kMaxThreads) {
   const int64_t warps = (items + kWarp - 1) / kWarp;
   return static_cast<int>(warps * kWarp < most ? (warps > 0 ? warps * kWarp : kWarp) : most);
 }
 
-// Merges one value a thread into one for the whole block, which every thread gets. `merge` is associative and
-// commutative with `neutral`; the block is made of whole warps.
+// Reduces one value per thread to one per block, and returns it to every thread. `merge` is associative and commutative
+// with the identity `neutral`; the block consists of whole warps.
 template <typename Value, typename Merge>
 __device__ Value block_reduce(Value value, Value neutral, Merge merge) {
   __shared__ Value of_warp[kMaxThreads / kWarp];
@@ -79,14 +79,13 @@ __device__ Value block_reduce(Value value, Value neutral, Merge merge) {
   return value;
 }
 
-// An error that was returned must not be seen again by the next call, which would report it as its own.
+// Clears an error after it was returned, so that the next call does not report it.
 inline int answer(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return static_cast<int>(error);
 }
 
-// The end of every call that launched a kernel: the launch itself (209 when no machine code fits the device), then
-// what happened while it ran.
+// The error of a kernel: of its launch (209 if no machine code runs on the device), else of its execution.
 inline int finish() {
   cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) error = cudaDeviceSynchronize();

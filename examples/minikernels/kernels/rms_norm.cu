@@ -1,4 +1,4 @@
-// y = x / sqrt(mean(x^2) + eps) * weight, over the last axis. One block a row; sums in float32.
+// y = x / sqrt(mean(x^2) + eps) * weight, over the last axis. One block per row; sums in float32.
 #include "common.cuh"
 
 namespace mk {
@@ -55,10 +55,10 @@ int rms_norm(const void* x, const void* weight, void* y, int64_t rows, int colum
 
 }  // namespace mk
 
-// x, y: rows x columns; weight: columns. All on the device, of one type.
+// x, y: rows x columns; weight: columns. All on the device, with the same type.
 MK_API int mk_rms_norm(const void* x, const void* weight, void* y, int64_t rows, int64_t columns, float eps,
                        int dtype) {
-  // Half of INT_MAX: the loops step past the end of a row by less than one block before they stop.
+  // Half of INT_MAX: loop indices exceed the row length by less than one block.
   if (rows < 1 || rows > INT_MAX || columns < 1 || columns > INT_MAX / 2) return cudaErrorInvalidValue;
   const int width = static_cast<int>(columns);
   if (dtype == mk::kFloat32) return mk::rms_norm<float>(x, weight, y, rows, width, eps);

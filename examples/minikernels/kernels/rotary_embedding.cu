@@ -1,5 +1,5 @@
-// Rotates each pair of a head's elements by position * base^(-2i/dim). One block a token: the angles of its pairs are
-// computed once and serve all heads.
+// Rotates pair i of each head by the angle position * base^(-2i/dim). One block per token, which computes the
+// angles once for all heads.
 #include "common.cuh"
 
 namespace mk {
@@ -7,7 +7,7 @@ namespace mk {
 constexpr int kThreads = 256;
 constexpr int kMaxDim = 4096;  // 16 KiB of shared memory for cosines and sines
 
-// A pair is elements i and i + dim/2, or, interleaved, elements 2i and 2i + 1. N pairs at a time.
+// A pair is elements i and i + dim/2, or, if interleaved, elements 2i and 2i + 1. N pairs at a time.
 template <typename T, int N, bool kInterleaved>
 __global__ void rotary_kernel(const T* __restrict__ x, const int64_t* __restrict__ positions, T* __restrict__ y,
                               int heads, int dim, double log2_base) {
@@ -15,7 +15,7 @@ __global__ void rotary_kernel(const T* __restrict__ x, const int64_t* __restrict
   const int pairs = dim / 2;
   const double position = static_cast<double>(positions[blockIdx.x]);
   for (int i = threadIdx.x; i < pairs; i += blockDim.x) {
-    // Whole turns are taken off in float64: in float32 the angle of position 100,000 would be off by 0.004 already.
+    // Reduce the angle in float64: in float32, that of position 100,000 would have an error of 0.004.
     constexpr double kTurnsPerRadian = 0.15915494309189535;
     const double turns = position * exp2(-2.0 * i / dim * log2_base) * kTurnsPerRadian;
     sincospif(2.0f * static_cast<float>(turns - rint(turns)), &sine[i], &cosine[i]);
@@ -32,7 +32,7 @@ __global__ void rotary_kernel(const T* __restrict__ x, const int64_t* __restrict
     auto b = load<T, N>(x + second);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      // Interleaved, the two packs hold 2N neighbours: pair k is at 2k and 2k + 1 of them.
+      // If interleaved, the two packs contain 2N adjacent elements: pair k is at 2k and 2k + 1.
       T& left = kInterleaved ? (2 * k < N ? a.at[2 * k % N] : b.at[2 * k % N]) : a.at[k];
       T& right = kInterleaved ? (2 * k + 1 < N ? a.at[(2 * k + 1) % N] : b.at[(2 * k + 1) % N]) : b.at[k];
       const float u = to_float(left), v = to_float(right), c = cosine[i + k], s = sine[i + k];
@@ -71,7 +71,7 @@ int rotary(const void* x, const int64_t* positions, void* y, int64_t tokens, int
 
 }  // namespace mk
 
-// x, y: tokens x heads x dim of one type; positions: tokens. All on the device. dim is even, at most 4096.
+// x, y: tokens x heads x dim, with the same type; positions: tokens. All on the device. dim is even, at most 4096.
 MK_API int mk_rotary_embedding(const void* x, const int64_t* positions, void* y, int64_t tokens, int64_t heads,
                                int64_t dim, double log2_base, int interleaved, int dtype) {
   if (tokens < 1 || tokens > INT_MAX || dim < 2 || dim % 2 != 0 || dim > mk::kMaxDim) return cudaErrorInvalidValue;

@@ -1,4 +1,4 @@
-// Device memory and facts about the device. All functions return a CUDA error number, 0 for success.
+// Manages device memory and queries the device. All functions return a CUDA error number, 0 for success.
 #include <cstring>
 
 #include "common.cuh"
@@ -9,7 +9,7 @@ __global__ void probe_kernel(int* seen) { *seen = 1; }
 
 }  // namespace mk
 
-// Whether this build holds machine code that the device runs: launches a kernel and looks at what it wrote.
+// Whether this build contains machine code for the device: launches a kernel and checks its result.
 MK_API int mk_probe() {
   int* seen = nullptr;
   cudaError_t error = cudaMalloc(&seen, sizeof(int));
@@ -28,7 +28,7 @@ MK_API int mk_probe() {
   return status;
 }
 
-// Name (cut to `length` bytes, the closing zero included) and compute capability of the current device.
+// Name (cut to `length` bytes, including the terminating zero) and compute capability of the current device.
 MK_API int mk_device(char* name, int length, int* major, int* minor) {
   int device = 0;
   cudaError_t error = cudaGetDevice(&device);

@@ -4,7 +4,7 @@
 namespace mk {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 1 << 16;  // beyond it a thread takes several packs
+constexpr int64_t kMaxBlocks = 1 << 16;  // more work is several packs per thread
 
 template <typename T, int N>
 __global__ void silu_and_mul_kernel(const T* __restrict__ x, T* __restrict__ y, int64_t packs, int width) {
@@ -46,7 +46,7 @@ int silu_and_mul(const void* x, void* y, int64_t rows, int width) {
 
 }  // namespace mk
 
-// x: rows x (2 * width); y: rows x width. Both on the device, of one type.
+// x: rows x (2 * width); y: rows x width. Both on the device, with the same type.
 MK_API int mk_silu_and_mul(const void* x, void* y, int64_t rows, int64_t width, int dtype) {
   if (rows < 1 || rows > INT_MAX || width < 1 || width > INT_MAX / 2) return cudaErrorInvalidValue;
   if (dtype == mk::kFloat32) return mk::silu_and_mul<float>(x, y, rows, static_cast<int>(width));

@@ -1,12 +1,12 @@
-// y = exp(x - max(x)) / sum(exp(x - max(x))), over the last axis. One block a row, two passes: the first keeps a
-// running maximum and the sum of exponentials relative to it, so nothing overflows whatever the input.
+// y = exp(x - max(x)) / sum(exp(x - max(x))), over the last axis. One block per row, two passes. The first keeps a
+// running maximum and the sum of exponentials relative to it, so no input overflows.
 #include <cmath>
 
 #include "common.cuh"
 
 namespace mk {
 
-// Maximum of what was seen, and the sum of exp(value - maximum).
+// The maximum so far, and the sum of exp(value - maximum).
 struct Running {
   float maximum, sum;
 
@@ -14,8 +14,8 @@ struct Running {
     return {__shfl_sync(0xffffffffu, maximum, lane), __shfl_sync(0xffffffffu, sum, lane)};
   }
 
-  // Infinities and NaN end as they do in a float64 reference: a NaN or +inf makes the row NaN, a -inf counts 0,
-  // a row of nothing but -inf is NaN (0/0).
+  // Infinities and NaN give the same results as the float64 reference: NaN or +inf makes the row NaN, -inf adds 0, and
+  // a row of only -inf is NaN (0/0).
   __device__ void add(float value) {
     if (value > maximum) {
       sum = sum * expf(maximum - value) + (1.0f + (value - value));  // the last is 0, or NaN for +inf
@@ -70,9 +70,9 @@ int softmax(const void* x, void* y, int64_t rows, int columns) {
 
 }  // namespace mk
 
-// x, y: rows x columns, on the device, of one type.
+// x, y: rows x columns, on the device, with the same type.
 MK_API int mk_softmax(const void* x, void* y, int64_t rows, int64_t columns, int dtype) {
-  // Half of INT_MAX: the loops step past the end of a row by less than one block before they stop.
+  // Half of INT_MAX: loop indices exceed the row length by less than one block.
   if (rows < 1 || rows > INT_MAX || columns < 1 || columns > INT_MAX / 2) return cudaErrorInvalidValue;
   if (dtype == mk::kFloat32) return mk::softmax<float>(x, y, rows, static_cast<int>(columns));
   if (dtype == mk::kFloat16) return mk::softmax<__half>(x, y, rows, static_cast<int>(columns));

@@ -1,4 +1,4 @@
-"""minikernels: four CUDA kernels for numpy arrays.
+"""minikernels: four CUDA kernels for NumPy arrays.
 
 Importing needs neither a GPU nor a driver; the first call does.
 """
@@ -8,7 +8,7 @@ from minikernels.kernels import rms_norm, rotary_embedding, silu_and_mul, softma
 
 try:
     from minikernels._version import __version__
-except ImportError:  # the sources themselves, not a build of them
+except ImportError:  # a source checkout without a build
     __version__ = "0+source"
 
 __all__ = [

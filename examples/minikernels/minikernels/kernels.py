@@ -96,7 +96,7 @@ def rotary_embedding(x, positions, *, base=10000.0, interleaved=False):
 
 
 def softmax(x):
-    """Softmax over the last axis; no input overflows, since each row's maximum is taken off first.
+    """Softmax over the last axis. No input overflows, because the maximum of each row is subtracted first.
 
     ``x`` is (..., n), float32 or float16; sums are float32. Returns an array like ``x``. -inf counts as 0; a row that
     holds NaN or +inf, or nothing but -inf, is NaN. Raises `TypeError` for other types, `ValueError` for other shapes,
@@ -114,7 +114,7 @@ def softmax(x):
 
 
 def _checked(name, array):
-    """The argument as a contiguous array of a type that the kernels know."""
+    """Return the argument as a contiguous array of a supported type."""
     array = np.asarray(array)
     if array.dtype not in _DTYPES:
         raise TypeError(f"{name} is {array.dtype}, not float32 or float16")
@@ -127,7 +127,7 @@ def _need_axis(x):
 
 
 def _rows(x):
-    """(rows, columns) of an array that the kernel sees as two-dimensional."""
+    """Return the rows and columns of an array, viewed as two-dimensional."""
     columns = x.shape[-1]
     rows = x.size // columns
     if rows > _MAX or columns > _MAX // 2:

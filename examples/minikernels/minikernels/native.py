@@ -1,4 +1,4 @@
-"""The compiled modules: loaded when first called, every answer of CUDA checked."""
+"""Load compiled modules at their first call, and check every CUDA error."""
 
 import ctypes
 import functools
@@ -10,7 +10,7 @@ from minikernels.errors import MinikernelsError, NoDevice, NoMachineCode
 LIB = Path(__file__).parent / "lib"
 
 _POINTER, _INT, _LONG, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_size_t
-# Arguments of each function, as the .cu files declare them. All but the last two return a CUDA error number.
+# Arguments of each function, as declared in the .cu files. All but the last two return a CUDA error number.
 _FUNCTIONS = {
     "runtime": {
         "mk_probe": [],
@@ -33,12 +33,12 @@ _FUNCTIONS = {
 
 # CUDA error numbers, from the cudaError enumeration of driver_types.h.
 _NO_MACHINE_CODE = {98, 209}  # InvalidDeviceFunction, NoKernelImageForDevice
-_NO_DEVICE = {3, 34, 35, 36, 46, 100, 101, 803, 804}  # no driver or too old a one, no GPU or a busy one
+_NO_DEVICE = {3, 34, 35, 36, 46, 100, 101, 803, 804}  # driver missing or too old, GPU missing or busy
 
 
 @functools.cache
 def module(name):
-    """A compiled module by its name. Raises `MinikernelsError` if the package does not hold it."""
+    """Return a compiled module by name. Raises `MinikernelsError` if the package does not contain it."""
     path = LIB / f"{name}.so"
     try:
         library = ctypes.CDLL(str(path))
@@ -53,26 +53,26 @@ def module(name):
 
 
 def call(name, function, *arguments):
-    """Call ``function`` of module ``name``. Raises `MinikernelsError` unless CUDA answers 0."""
+    """Call ``function`` of module ``name``. Raises `MinikernelsError` for CUDA errors."""
     code = getattr(module(name), function)(*arguments)
     if code != 0:
         raise _error(name, code)
 
 
 def device():
-    """(name, compute capability) of the GPU that calls run on: the first that CUDA_VISIBLE_DEVICES shows."""
+    """Return the name and compute capability of the first GPU in CUDA_VISIBLE_DEVICES, which runs all calls."""
     shown, major, minor = ctypes.create_string_buffer(256), _INT(), _INT()
     call("runtime", "mk_device", shown, len(shown), ctypes.byref(major), ctypes.byref(minor))
     return shown.value.decode("utf-8", "replace"), f"{major.value}.{minor.value}"
 
 
 def probe():
-    """Launch a kernel that does next to nothing. Raises `NoMachineCode` if this build does not fit the device."""
+    """Launch a trivial kernel. Raises `NoMachineCode` if this build does not cover the device."""
     call("runtime", "mk_probe")
 
 
 class Buffer:
-    """Memory on the device, from an array (copied there) or of a size in bytes; freed when the block ends."""
+    """Allocate device memory: a copy of an array, or a size in bytes. It is freed at the end of the block."""
 
     def __init__(self, source):
         self.source = source
@@ -93,18 +93,18 @@ class Buffer:
 
     def __exit__(self, *failure):
         address, self.address = self.address, None
-        # After a failed kernel the device refuses everything, freeing too; then the first error is the one to show.
+        # After a failed kernel, every call fails, also freeing; report only the first error.
         code = module("runtime").mk_free(address)
         if code != 0 and not any(failure):
             raise _error("runtime", code)
 
     def read(self, array):
-        """Fill ``array``, which is contiguous, from the device."""
+        """Copy device memory to ``array``, which is contiguous."""
         call("runtime", "mk_download", array.ctypes.data, self.address, array.nbytes)
 
 
 def built_for():
-    """(targets, covers) of this build as text, from the wheel's ``fatwheel.json``; what is not known is empty."""
+    """(targets, covers) of this build as text, from ``fatwheel.json`` in the wheel; unknown values are empty."""
     from importlib import metadata
 
     try:
@@ -115,7 +115,7 @@ def built_for():
         stamp = json.loads(metadata.distribution("minikernels").read_text("fatwheel.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
         stamp = {}
-    if stamp.get("version") != __version__:  # not installed, or another copy is
+    if stamp.get("version") != __version__:  # not installed, or another copy is installed
         return targets, ""
     return " ".join(stamp["targets"]), " ".join(stamp["covers"])
 

@@ -1,4 +1,4 @@
-"""The same four functions in numpy alone, computed in float64: what the kernels are measured against."""
+"""Reference implementations in NumPy and float64, with which the results of the kernels are compared."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def rms_norm(x, weight, *, eps=1e-6):
 def silu_and_mul(x):
     """``silu(first half) * second half`` along the last axis; float64."""
     gate, up = np.split(np.asarray(x, np.float64), 2, axis=-1)
-    with np.errstate(over="ignore"):  # exp(-gate) is inf for a very negative gate, and the quotient rightly 0
+    with np.errstate(over="ignore"):  # exp(-gate) is inf for a very negative gate, which makes the quotient 0
         return gate / (1.0 + np.exp(-gate)) * up
 
 
@@ -34,6 +34,6 @@ def rotary_embedding(x, positions, *, base=10000.0, interleaved=False):
 def softmax(x):
     """``exp(x - max) / sum(exp(x - max))`` over the last axis; float64."""
     x = np.asarray(x, np.float64)
-    with np.errstate(invalid="ignore"):  # inf - inf is NaN, as softmax defines
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, the defined result
         powers = np.exp(x - np.max(x, axis=-1, keepdims=True))
         return powers / np.sum(powers, axis=-1, keepdims=True)

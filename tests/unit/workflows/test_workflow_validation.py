@@ -42,7 +42,7 @@ def test_an_invalid_workflow_is_an_error(context, file, old, new, message):
 
 
 @pytest.mark.parametrize(("changes", "where", "message"), [
-    ([("    aarch64: ubuntu-24.04-arm\n", "")], ":8", "no runner for aarch64"),
+    ([("    aarch64: ubuntu-24.04-arm\n", "")], ":79:5: error: ", "no runner for aarch64"),
     ([("  release:                   # all cells\n", "  release:\n    repository: octo/mini\n"),
       ("  nightly:                   #", "  nightly:\n    repository: octo/other\n    #")],
      "octo/other is not octo/mini", "requires its own token"),
