@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import tenacity
 
 T = TypeVar("T")
+Notify = Callable[[str], None]
+"""Shows a line of progress to the user."""
 
 REPORTED_WAIT = 2.0
 """Seconds. Shorter waits are not reported."""
@@ -21,7 +23,7 @@ def call_with_retries(
     next_wait: Callable[[Exception], float | None],
     *,
     sleep: Callable[[float], None],
-    notify: Callable[[str], None] | None = None,
+    notify: Notify | None = None,
 ) -> T:
     """Return what ``call`` returns, calling it again after failures.
 

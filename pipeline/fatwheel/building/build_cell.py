@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fatwheel.building import toolchain as toolchains
-from fatwheel.building.cache import Notify, output_folder
+from fatwheel.building.cache import output_folder
 from fatwheel.building.containers import check_platform
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.environment import base_python
@@ -26,6 +26,7 @@ from fatwheel.errors import BuildError, PipelineError
 from fatwheel.processes import terminable
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.plan import Cell
+from fatwheel.retry import Notify
 
 
 def build_cell(

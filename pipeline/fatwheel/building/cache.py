@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import shutil
 import tempfile
@@ -12,12 +11,9 @@ from pathlib import Path
 
 from fatwheel.caches import SET_CACHE
 from fatwheel.errors import BuildError, UsageError
+from fatwheel.retry import Notify
 from fatwheel.sizes import size
-
-Notify = Callable[[str], None]
-
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+from fatwheel.system_errors import DENIED, FULL, working_folder_exists
 
 
 def require_space(folder: Path, needed: int, what: str, help: str = SET_CACHE) -> None:
@@ -38,10 +34,10 @@ def disk_errors(where: Path, help: str = SET_CACHE) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             advice = f"free disk space, or {help}"
             raise BuildError("the disk is full", where=str(error.filename or where), help=advice) from error
-        if error.errno in _NOT_WRITABLE:
+        if error.errno in DENIED:
             what = f"cannot write: {error.strerror}"
             raise UsageError(what, where=str(error.filename or where), help=help) from error
         raise
@@ -52,7 +48,7 @@ def make_folder(folder: Path, help: str = SET_CACHE) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        kind = BuildError if error.errno in _FULL else UsageError
+        kind = BuildError if error.errno in FULL else UsageError
         raise kind(f"cannot create this folder: {error.strerror}", where=str(folder), help=help) from error
 
 
@@ -68,10 +64,10 @@ def output_folder(folder: Path) -> Iterator[None]:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             help = "free disk space, or choose another output folder"
             raise BuildError("the disk is full", where=str(folder), help=help) from error
-        if not folder.is_absolute() and not _has_working_folder():
+        if not folder.is_absolute() and not working_folder_exists():
             raise UsageError("the working folder no longer exists", help="change to another folder") from error
         what, help = f"cannot write to the output folder: {error.strerror}", "choose another output folder"
         raise UsageError(what, where=str(folder), help=help) from error
@@ -81,14 +77,6 @@ def output_folder(folder: Path) -> Iterator[None]:
     finally:
         if created and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-
-
-def _has_working_folder() -> bool:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @contextmanager

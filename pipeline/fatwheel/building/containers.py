@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fatwheel.building.cache import Notify
 from fatwheel.building.engine import ANSWER, EngineOptions
 from fatwheel.building.images import Client, LocalImage, RegistryCredentials, platform_of, wheel_arch
 from fatwheel.errors import BuildError
 from fatwheel.processes import GRACE, Answer, Sink, Tick, run, run_group
 from fatwheel.records.build import Image
+from fatwheel.retry import Notify
 from fatwheel.secret_names import is_secret
 
 _START = 120.0  # seconds for a container to start

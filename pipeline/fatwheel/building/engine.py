@@ -13,9 +13,7 @@ from typing import Protocol
 from fatwheel.errors import UsageError
 from fatwheel.processes import Answer, Sink, Tick, run, run_group
 from fatwheel.records.build import Image
-
-ENGINES = ("host", "docker", "podman")
-"""The values of --engine."""
+from fatwheel.vocabulary import ENGINES
 
 ANSWER = 60.0
 """Seconds after which a query of a compiler or a container engine times out."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from fatwheel.building.cache import Notify, get_or_create
+from fatwheel.building.cache import get_or_create
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, make_build_venv, run_pip_with_retries
 from fatwheel.caches import cache_root
@@ -19,6 +19,7 @@ from fatwheel.errors import BuildError
 from fatwheel.plan.requirements import fill_requirements
 from fatwheel.pythons import clean_python
 from fatwheel.records.plan import Cell
+from fatwheel.retry import Notify
 
 # Bytes of disk space. A CPU build of PyTorch with its dependencies takes about 1 GiB, and 0.3 GiB to download.
 _ROOM = 1536 << 20

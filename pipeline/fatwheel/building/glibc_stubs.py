@@ -12,12 +12,13 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from fatwheel.building.cache import Notify, get_or_create
+from fatwheel.building.cache import get_or_create
 from fatwheel.building.compiler import HostCompiler
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.caches import cache_root
 from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError
+from fatwheel.retry import Notify
 
 # The first glibc in which libpthread, libdl and librt are part of libc.so.6, from its release notes.
 _MERGED = (2, 34)

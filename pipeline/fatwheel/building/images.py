@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fatwheel.building.cache import Notify
 from fatwheel.errors import BuildError
 from fatwheel.processes import Answer, run
 from fatwheel.records.build import Image
 from fatwheel.registries import registry_of
-from fatwheel.retry import call_with_retries
+from fatwheel.retry import Notify, call_with_retries
 
 _ENGINE_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The names that docker and podman have for CPU architectures, by those of wheels."""

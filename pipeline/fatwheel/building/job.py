@@ -12,7 +12,7 @@ from typing import BinaryIO
 from fatwheel.building import glibc_stubs, parallel, product, sdist, source_tree, toolchain
 from fatwheel.building.build_dir import ANOTHER_DISK, BuildDir, build_dir
 from fatwheel.building.build_errors import command_failed, keep_file, keep_output
-from fatwheel.building.cache import Notify, disk_errors, make_folder
+from fatwheel.building.cache import disk_errors, make_folder
 from fatwheel.building.compiler_cache import CompilerCache, Mode, cache_for
 from fatwheel.building.containers import Mount, container, container_environ
 from fatwheel.building.engine import HOST, Engine, EngineOptions
@@ -33,7 +33,9 @@ from fatwheel.records.build import BuildRecord, Parallelism, ToolchainRecord
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
 from fatwheel.resources import scripts
+from fatwheel.retry import Notify
 from fatwheel.targets import COMPRESSED_CODE_DRIVER, MINIMUM_DRIVERS
+from fatwheel.vocabulary import ToolchainChoice
 
 _ROOM = 200_000_000  # bytes for sources and objects of a small package; a large one declares its own
 _DRIVER_FLOOR = (
@@ -62,7 +64,7 @@ class BuildOptions:
     """How to build: the engine, the toolchain, the modules (None: all), and overrides."""
 
     engine: EngineOptions = field(default_factory=EngineOptions)
-    toolchain: toolchain.Choice = "auto"
+    toolchain: ToolchainChoice = "auto"
     modules: list[str] | None = None
     tuning: BuildOverrides = field(default_factory=BuildOverrides)
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel import pythons
-from fatwheel.building.cache import Notify
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.errors import BuildError
 from fatwheel.processes import Answer
-from fatwheel.retry import call_with_retries
+from fatwheel.retry import Notify, call_with_retries
 
 _SECONDS = 7200.0  # the dependencies of a CUDA package may be several GiB
 _PAUSE = 60.0  # seconds between checks for a version that is not published yet

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fatwheel.building import product
 from fatwheel.building.build_dir import BuildDir
-from fatwheel.building.cache import Notify
 from fatwheel.building.engine import Engine
 from fatwheel.building.parallel import Machine
 from fatwheel.building.toolchain import Toolchain
@@ -17,6 +16,7 @@ from fatwheel.declaration.model import Package
 from fatwheel.errors import BuildError, PipelineError
 from fatwheel.records.embedded import EmbeddedMetadata
 from fatwheel.records.plan import Cell
+from fatwheel.retry import Notify
 from fatwheel.sizes import size
 from fatwheel.targets import Target, render
 from fatwheel.wheels.formats.elf import read_elf

@@ -16,6 +16,7 @@ from fatwheel.building.restamp import restamp, restamped_files
 from fatwheel.declaration.model import Package
 from fatwheel.digests import Digest, file_digest
 from fatwheel.errors import BuildError, UsageError, VerificationError
+from fatwheel.formatting import count_of
 from fatwheel.plan.requirements import fill_requirements
 from fatwheel.records.base import Record
 from fatwheel.records.build import BuildRecord, BuiltModule, ExcludedModule
@@ -213,9 +214,8 @@ def verify_built_wheel(wheel: Path, record: BuildRecord, package: Package) -> li
     seen = verify(wheel, expected_of(record.cell, build=record, stamp_files=stamps))
     if not seen.valid:
         shown = "".join(f"\n  {_describe(finding)}" for finding in seen.errors)
-        count = len(seen.errors)
         raise VerificationError(
-            f"the built wheel failed verification: {count} error{'s' if count != 1 else ''}{shown}",
+            f"the built wheel failed verification: {count_of(len(seen.errors), 'error')}{shown}",
             where=record.cell.id,
         )
     return [finding for finding in seen.findings if finding.severity == "warning"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fatwheel.building.build_dir import BuildDir
-from fatwheel.building.cache import Notify, get_or_create
+from fatwheel.building.cache import get_or_create
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
 from fatwheel.caches import cache_root
 from fatwheel.declaration import Declaration
@@ -20,6 +20,7 @@ from fatwheel.declaration.model import Package, SourceSpec
 from fatwheel.errors import BuildError
 from fatwheel.processes import run_group
 from fatwheel.pythons import clean_python
+from fatwheel.retry import Notify
 
 _DOWNLOAD_ROOM = 500 << 20  # bytes; PyPI's default limit for a file is 100 MiB, and some projects have a higher one
 EARLIEST = 315532800

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fatwheel.building.cache import Notify, get_or_create
+from fatwheel.building.cache import get_or_create
 from fatwheel.building.compiler import HostCompiler, Nvcc, host_compiler, query_nvcc, system_nvcc
 from fatwheel.building.engine import HOST, Engine
 from fatwheel.building.pip import NO_RETRIES, DownloadRetries, own_pip, run_pip_with_retries
@@ -18,18 +18,17 @@ from fatwheel.errors import BuildError, UsageError
 from fatwheel.pythons import clean_python
 from fatwheel.records.build import ToolchainRecord
 from fatwheel.records.plan import Cell
+from fatwheel.retry import Notify
 from fatwheel.targets import nearest, toolkit
-
-Choice = Literal["auto", "system", "pypi"]
-CHOICES: tuple[Choice, ...] = ("auto", "system", "pypi")
+from fatwheel.vocabulary import TOOLCHAINS, ToolchainChoice
 
 
-def parse_choice(name: str) -> Choice:
-    """Return one of `CHOICES`. Raises `UsageError` for another name."""
-    for choice in CHOICES:
+def parse_choice(name: str) -> ToolchainChoice:
+    """Return one of `TOOLCHAINS`. Raises `UsageError` for another name."""
+    for choice in TOOLCHAINS:
         if choice == name:
             return choice
-    raise UsageError(f"unknown toolchain '{name}'", help=f"choose one of: {', '.join(CHOICES)}")
+    raise UsageError(f"unknown toolchain '{name}'", help=f"choose one of: {', '.join(TOOLCHAINS)}")
 
 
 # The first CUDA major version with a complete nvcc on PyPI; CUDA 12 has only ptxas there.
@@ -68,7 +67,7 @@ class Toolchain:
 
 
 def resolve(
-    choice: Choice,
+    choice: ToolchainChoice,
     cell: Cell,
     *,
     environ: Mapping[str, str],
@@ -113,7 +112,7 @@ def cross_compiler(cell: Cell, engine: Engine, environ: Mapping[str, str]) -> st
 
 
 def explain_unavailable(
-    choice: Choice, cell: Cell, environ: Mapping[str, str], usual: Path = Path("/usr/local/cuda")
+    choice: ToolchainChoice, cell: Cell, environ: Mapping[str, str], usual: Path = Path("/usr/local/cuda")
 ) -> str | None:
     """Return why this machine has no toolchain for a cell; None if it has one. Downloads nothing."""
     try:
@@ -156,7 +155,7 @@ def _release(cell: Cell) -> str:
 
 
 def _system(
-    choice: Choice, cell: Cell, environ: Mapping[str, str], usual: Path, engine: Engine
+    choice: ToolchainChoice, cell: Cell, environ: Mapping[str, str], usual: Path, engine: Engine
 ) -> tuple[Nvcc | None, BuildError | None]:
     """Return the installed nvcc, and why the cell cannot use it, if so."""
     release = _release(cell)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from pydantic_core import PydanticCustomError
 
-from fatwheel.building.compiler_cache import parse_mode
+from fatwheel.building.compiler_cache import MODES, parse_mode
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.job import BuildOverrides
 from fatwheel.console.build_output import show_builds, step_summary
@@ -85,7 +85,7 @@ def _parse_duration(ctx: click.Context, parameter: click.Parameter, value: str |
     help="Kill a build that runs longer than this, e.g. '5 h'.",
 )  # fmt: skip
 @click.option(
-    "--cache", type=click.Choice(["auto", "off", "read", "write"]), default="auto", envvar="FATWHEEL_COMPILER_CACHE",
+    "--cache", type=click.Choice(MODES), default="auto", envvar="FATWHEEL_COMPILER_CACHE",
     show_default=True, show_envvar=True, help="How to use the compiler cache (sccache).",
 )  # fmt: skip
 @click.option("--beside", type=_COUNT, default=1, hidden=True)

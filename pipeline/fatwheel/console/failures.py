@@ -12,9 +12,9 @@ import click
 
 from fatwheel.caches import SET_CACHE, cache_root
 from fatwheel.errors import PipelineError, UsageError
+from fatwheel.system_errors import DENIED, FULL, working_folder_exists
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_ROOM = FULL | {errno.EFBIG}
 _NOT_A_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
 
 
@@ -53,22 +53,14 @@ def from_system(error: OSError) -> PipelineError | None:
     text = error.strerror or str(error)
     reason = text[:1].lower() + text[1:]
     relative = place is None or not Path(_shown(place) or "").is_absolute()
-    if relative and error.errno == errno.ENOENT and not _working_folder_exists():
+    if relative and error.errno == errno.ENOENT and not working_folder_exists():
         return UsageError("the working folder no longer exists", help="change to another folder")
-    if error.errno in _FULL:
+    if error.errno in _NO_ROOM:
         help = "free some disk space, or use another disk (--output, TMPDIR, FATWHEEL_CACHE)"
         return UsageError(reason, where=_shown(place), help=help)
-    if error.errno in _DENIED or (error.errno in _NOT_A_PLACE and place is not None):
+    if error.errno in DENIED or (error.errno in _NOT_A_PLACE and place is not None):
         return UsageError(reason, where=_shown(place), help=_other_place(place))
     return None
-
-
-def _working_folder_exists() -> bool:
-    try:
-        Path.cwd()
-    except OSError:
-        return False
-    return True
 
 
 def _shown(place: object) -> str | None:

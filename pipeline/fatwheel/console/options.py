@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from fatwheel.console.output import Output, echo_detail
 from fatwheel.console.summaries import SUMMARIES
 from fatwheel.errors import UsageError
-from fatwheel.vocabulary import CHANNELS
+from fatwheel.vocabulary import CHANNELS, ENGINES, TOOLCHAINS
 
 PATH = click.Path(path_type=Path)
 _DEFAULT_MATRIX = Path("matrix.yaml")
@@ -145,11 +145,11 @@ channel_option: Decorator = click.option(
     "--channel", "-c", type=channel_choice, default="release", show_default=True, help="Channel of matrix.yaml."
 )
 engine_option: Decorator = click.option(
-    "--engine", type=click.Choice(["host", "docker", "podman"]), default="host", show_default=True,
+    "--engine", type=click.Choice(ENGINES), default="host", show_default=True,
     help="Build on the host or in a container.",
 )  # fmt: skip
 toolchain_option: Decorator = click.option(
-    "--toolchain", type=click.Choice(["auto", "system", "pypi"]), default="auto", show_default=True,
+    "--toolchain", type=click.Choice(TOOLCHAINS), default="auto", show_default=True,
     help="Source of the CUDA toolkit.",
 )  # fmt: skip
 date_option: Decorator = click.option(

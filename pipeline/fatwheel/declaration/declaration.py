@@ -36,11 +36,14 @@ class Declaration:
         """The declared channels, by name."""
         return self.document.channels.declared
 
+    def find_channel(self, name: str) -> Channel | None:
+        """Return the channel of this name, or None if it is not declared."""
+        return next((channel for known, channel in self.channels.items() if known == name), None)
+
     def channel(self, name: str) -> Channel:
         """Return the channel of this name. Raises `UsageError` if it is not declared."""
-        for known, channel in self.channels.items():
-            if known == name:
-                return channel
+        if found := self.find_channel(name):
+            return found
         raise UsageError(f"channel '{name}' is not declared", help=f"declared: {', '.join(self.channels)}")
 
     def package(self, name: str) -> Package:

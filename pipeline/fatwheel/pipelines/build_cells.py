@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Event
 
 from fatwheel.building.build_cell import build_cell
-from fatwheel.building.cache import Notify
 from fatwheel.building.engine import EngineOptions
 from fatwheel.building.job import BuildOverrides
 from fatwheel.building.pip import DownloadRetries
@@ -27,6 +26,7 @@ from fatwheel.records.build import BuildRecord
 from fatwheel.records.error import ErrorRecord
 from fatwheel.records.files import BUILD, beside
 from fatwheel.records.plan import Cell
+from fatwheel.retry import Notify
 
 _GRACE = 30.0  # seconds that a build has to stop itself and its container
 _KINDS: dict[int, type[PipelineError]] = {
@@ -88,9 +88,9 @@ def build_cells(declaration: Declaration, request: BuildRequest, notify: Notify)
         count = min(request.parallel, len(selected))
         arguments = [*request.child_arguments, "--beside", str(count)]
         return build_in_parallel(selected, count, arguments, request.output, notify)
-    channels = {str(name): channel for name, channel in declaration.channels.items()}
-    wait = channels[request.channel].wait if request.channel in channels else None
-    overrides = replace(request.overrides, retries=DownloadRetries(window=wait or 0.0))
+    channel = declaration.find_channel(request.channel) if request.channel else None
+    window = (channel.wait if channel else None) or 0.0
+    overrides = replace(request.overrides, retries=DownloadRetries(window=window))
 
     def build(cell: Cell, folder: Path = request.output) -> BuildRecord:
         return build_cell(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fatwheel.errors import ReleaseRefused, UsageError
+from fatwheel.formatting import count_of
 from fatwheel.index import make_index
 from fatwheel.pipelines.retention import expired_ids
 from fatwheel.pipelines.stores import open_stores
@@ -75,5 +76,5 @@ def _push(to: IndexBranch, source: str, write: Callable[[Path], None]) -> str:
     """Push the index and return the repository, branch and commit."""
     place = Branch(remote_url(to.repository, os.environ), to.branch, to.folder, token_for(to.repository, os.environ))
     done = push(place, write, f"Index of {source}", environ=os.environ)
-    again = f", after {done.races} retr{'ies' if done.races > 1 else 'y'} (concurrent pushes)" if done.races else ""
+    again = f", after {count_of(done.races, 'retry', 'retries')} (concurrent pushes)" if done.races else ""
     return f"{to.repository} {to.branch} {done.commit[:12]}{'' if done.changed else ' (no changes)'}{again}"

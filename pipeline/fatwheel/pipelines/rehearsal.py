@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fatwheel.building.build_cell import build_cell, can_build
-from fatwheel.building.cache import Notify, output_folder
+from fatwheel.building.cache import output_folder
 from fatwheel.declaration import Declaration
 from fatwheel.errors import PipelineError, UsageError, VerificationError
 from fatwheel.formatting import count_of
@@ -26,6 +26,7 @@ from fatwheel.records.release import ReleaseRecord
 from fatwheel.release.make_release import release
 from fatwheel.release.request import ReleaseRequest
 from fatwheel.resources import script
+from fatwheel.retry import Notify
 from fatwheel.smoke import smoke_wheel
 from fatwheel.stores import open_store
 from fatwheel.targets import Capability

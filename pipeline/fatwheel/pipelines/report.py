@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from fatwheel.declaration import Declaration, load
 from fatwheel.declaration.model import Size
 from fatwheel.errors import UsageError
+from fatwheel.pipelines.stores import channel_store_spec
 from fatwheel.records.plan import PlanDiff
 from fatwheel.release.retention import make_tag_pattern
 from fatwheel.report.budget import Allowance
@@ -16,9 +16,8 @@ from fatwheel.report.dispatch import Rule, read_rules
 from fatwheel.report.forecast import estimate_changes
 from fatwheel.report.make_report import ReportOptions, read_snapshots
 from fatwheel.report.suggestions import Group
+from fatwheel.retry import Notify
 from fatwheel.stores import Store, open_store
-
-Notify = Callable[[str], None]
 
 
 def choose_store(spec: str | None, matrix: Path | None, channel: str | None, records: Path | None) -> Store | None:
@@ -28,11 +27,8 @@ def choose_store(spec: str | None, matrix: Path | None, channel: str | None, rec
     """
     if spec:
         return open_store(spec)
-    if matrix and not (records and channel is None):
-        declared = {str(name): one for name, one in load(matrix).channels.items()}
-        found = declared.get(channel or "release")
-        if found is not None and found.repository:
-            return open_store(f"github:{found.repository}")
+    if matrix and not (records and channel is None) and (found := channel_store_spec(matrix, channel or "release")):
+        return open_store(found)
     if records:
         return None
     raise UsageError(

@@ -17,13 +17,14 @@ from fatwheel.stores.store_errors import StoreFailure
 
 def declared_retention(matrix: Path, channel: str) -> RetentionPolicy:
     """Return the retention of a channel. Raises `UsageError` if it has none."""
-    declared = {str(name): one for name, one in load(matrix).channels.items()}
-    retention = declared[channel].retention if channel in declared else None
-    if retention is None:
-        others = [f"-c {name}" for name, one in declared.items() if one.retention is not None]
+    declaration = load(matrix)
+    found = declaration.find_channel(channel)
+    retention = found.retention if found else None
+    if found is None or retention is None:
+        others = [f"-c {name}" for name, one in declaration.channels.items() if one.retention is not None]
         help = f"{' or '.join(others)} has one" if others else f"add `retention` to the channel {channel}"
         raise UsageError(f"the channel '{channel}' has no retention", where=str(matrix), help=help)
-    return RetentionPolicy(declared[channel].tag, retention.releases, retention.days, nightly=channel == "nightly")
+    return RetentionPolicy(found.tag, retention.releases, retention.days, nightly=channel == "nightly")
 
 
 def expired_ids(store: ReadableStore, policy: RetentionPolicy) -> frozenset[str]:

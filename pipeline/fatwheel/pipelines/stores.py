@@ -16,13 +16,17 @@ def choose_store_spec(spec: str | None, matrix: Path | None, channel: str = "rel
     """Return ``spec``, else the store of the channel's repository. Raises `UsageError` if there is neither."""
     if spec:
         return spec
-    if matrix:
-        declared = {str(name): one for name, one in load(matrix).channels.items()}.get(channel)
-        if declared is not None and declared.repository:
-            return f"github:{declared.repository}"
+    if matrix and (found := channel_store_spec(matrix, channel)):
+        return found
     raise UsageError(
         "no store given", help=f"give --store STORE, or set `repository` for channel {channel} in matrix.yaml"
     )
+
+
+def channel_store_spec(matrix: Path, channel: str) -> str | None:
+    """Return the store of the channel's repository in matrix.yaml, or None without a channel or repository."""
+    found = load(matrix).find_channel(channel)
+    return f"github:{found.repository}" if found and found.repository else None
 
 
 def open_stores(specs: Sequence[str]) -> ReadableStore:

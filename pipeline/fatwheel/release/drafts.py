@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from fatwheel.clock import Clock
 from fatwheel.errors import ReleaseRefused
+from fatwheel.formatting import count_of
 from fatwheel.release.rate_limit import RateLimiter
 from fatwheel.stores.remote import RemoteRelease, Store
 from fatwheel.stores.retry import Retrier, RetryPolicy
@@ -49,7 +50,7 @@ def select_release(found: Sequence[RemoteRelease], commit: str | None) -> tuple[
             help="delete that draft, or release from its commit" if chosen.draft else "use another tag",
         )
     others = len(drafts) - (1 if chosen.draft else 0)
-    notes = (f"{others} other draft{'s' if others > 1 else ''} of {chosen.tag} not changed",) if others else ()
+    notes = (f"{count_of(others, 'other draft')} of {chosen.tag} not changed",) if others else ()
     return chosen, notes
 
 

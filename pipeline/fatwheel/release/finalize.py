@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fatwheel.digests import Digest
+from fatwheel.formatting import count_of
 from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
@@ -14,6 +15,7 @@ from fatwheel.release.drafts import ReleaseRequests
 from fatwheel.release.manifest_assets import expected_asset, make_manifest, make_sums, read_manifest
 from fatwheel.release.notes import has_page, merge_notes
 from fatwheel.release.policy import GENERATED
+from fatwheel.release.show import list_names
 from fatwheel.release.sources import InputFile
 from fatwheel.release.upload import AssetUpload, UploadContext
 from fatwheel.stores.remote import RemoteAsset
@@ -48,8 +50,8 @@ class Finalizer:
         try:
             now = self._listing(ours)
             if others := sorted(set(now) - set(records) - set(GENERATED)):
-                shown = ", ".join(others[:5]) + (" ..." if len(others) > 5 else "")
-                final.notes.append(f"{len(others)} other asset{'s' if len(others) > 1 else ''} in the release: {shown}")
+                count = count_of(len(others), "other asset")
+                final.notes.append(f"{count} in the release: {list_names(others)}")
             earlier = None
             there = now.get(MANIFEST)
             if there is not None and there.whole and there.size <= MAX_RECORD_BYTES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fatwheel.clock import Clock
 from fatwheel.digests import Digest
 from fatwheel.errors import ReleaseRefused
+from fatwheel.formatting import count_of
 from fatwheel.records.files import MANIFEST, MAX_RECORD_BYTES
 from fatwheel.records.manifest import Manifest
 from fatwheel.records.plan import Plan
@@ -17,6 +18,7 @@ from fatwheel.release.manifest_assets import read_manifest
 from fatwheel.release.notes import release_notes
 from fatwheel.release.policy import GENERATED
 from fatwheel.release.rate_limit import BURSTS, RateLimiter
+from fatwheel.release.show import list_names
 from fatwheel.release.upload import CircuitBreaker, UploadContext
 from fatwheel.stores.remote import RemoteAsset, RemoteRelease, Store
 from fatwheel.stores.retry import RetryPolicy
@@ -96,8 +98,7 @@ class Inspector:
         records = self._records(present, manifest, plan, release)
         foreign = sorted(set(present) - {record.name for record in records})
         if foreign:
-            shown = ", ".join(foreign[:5]) + (" ..." if len(foreign) > 5 else "")
-            notes = (*notes, f"{len(foreign)} other asset{'s' if len(foreign) > 1 else ''}: {shown}")
+            notes = (*notes, f"{count_of(len(foreign), 'other asset')}: {list_names(foreign)}")
         record = ReleaseRecord(
             tag=tag,
             store=self.store.spec,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fatwheel.markdown import escape
 from fatwheel.markdown import table as markdown_table
 from fatwheel.records.release import AssetRecord, ReleaseRecord
@@ -17,6 +19,11 @@ def shorten(name: str, width: int) -> str:
         return name
     head = (width - 1) // 2
     return f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
+
+
+def list_names(names: Sequence[str], most: int = 5) -> str:
+    """The first names, separated by commas, and an ellipsis if there are more."""
+    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 def _size(asset: AssetRecord) -> str:

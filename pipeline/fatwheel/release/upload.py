@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from fatwheel.clock import Clock
 from fatwheel.digests import Digest
+from fatwheel.formatting import count_of
 from fatwheel.records.release import AssetOutcome, AssetRecord
 from fatwheel.release.rate_limit import RateLimiter
 from fatwheel.release.reconcile import Action, ExpectedAsset, PlannedAction, plan_action
@@ -135,7 +136,7 @@ class AssetUpload:
                 FailureKind.GONE,
                 FailureKind.TAKEN,
             }:
-                reason += f" ({self.attempts} attempt{'s' if self.attempts != 1 else ''})"
+                reason += f" ({count_of(self.attempts, 'attempt')})"
             return self._record("failed", reason + self._clean_up())
         except Exception as error:  # noqa: BLE001  (an unexpected error in one asset must not stop the others)
             return self._record("failed", f"{type(error).__name__}: {error}" + self._clean_up())

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fatwheel.formatting import count_of
 from fatwheel.processes import run
 from fatwheel.records.smoke import Check
 from fatwheel.resources import script
@@ -60,7 +61,7 @@ def evaluate_imports(report: Mapping[str, Any], subject: Subject) -> Check:
     names = ", ".join(subject.modules)
     passed = [f"import {names}", f"version {report['version']}"]
     if count := len(report["libraries"]):
-        passed.append(f"{count} librar{'y' if count == 1 else 'ies'} resolved")
+        passed.append(f"{count_of(count, 'library', 'libraries')} resolved")
     if subject.placeholder:
         passed.append("placeholder without code")
     return Check(outcome="passed", detail="; ".join([*passed, *notes]))

@@ -21,6 +21,7 @@ from fatwheel.records.base import Record
 from fatwheel.stores.body import CHUNK, Body
 from fatwheel.stores.remote import STARTER, UPLOADED, RemoteAsset, RemoteRelease, Rules
 from fatwheel.stores.store_errors import FailureKind, StoreFailure
+from fatwheel.system_errors import DENIED, FULL
 
 DRAFT = ".draft-"
 PART = ".part-"  # a file that is being written; listed as a partial upload after an interrupted run
@@ -255,7 +256,7 @@ def _failures(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"{name}: {error.strerror or error}"
-        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}:
+        if error.errno in FULL | DENIED | {errno.ENOTDIR}:
             raise StoreFailure(
                 what, FailureKind.RELEASE, help="free disk space or fix the permissions of the store"
             ) from error
