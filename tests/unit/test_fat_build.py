@@ -42,7 +42,7 @@ def test_parts_are_packed_at_the_declared_level(tmp_path, monkeypatch, declared,
     pack = package.pack.model_copy(update={"level": declared})
     document = declaration.document.model_copy(update={"packages": [package.model_copy(update={"pack": pack})]})
     levels = []
-    monkeypatch.setattr(fat_build, "make_spec", lambda *_: None)
+    monkeypatch.setattr(fat_build, "make_specs", lambda *_: [])
     monkeypatch.setattr(fat_build, "split", lambda *_, level, **__: levels.append(level) or [])
     cells = make_plan(declaration).cells
     done = fat_build.build_and_split(

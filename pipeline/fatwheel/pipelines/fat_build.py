@@ -10,7 +10,7 @@ from fatwheel.building.product import publish, verify_built_wheel
 from fatwheel.declaration import Declaration
 from fatwheel.declaration.model import Package
 from fatwheel.errors import PipelineError
-from fatwheel.pipelines.split import make_spec, part_record
+from fatwheel.pipelines.split import make_specs, part_record
 from fatwheel.records.build import BuildRecord
 from fatwheel.records.plan import Cell
 from fatwheel.wheels.formats.wheel_name import WheelName
@@ -75,7 +75,7 @@ def build_and_split(
         folder = Path(name)
         built = build(make_fat_cell(package, cells), folder / "fat")
         wheel = folder / "fat" / built.wheel
-        parts = [make_spec(cell, package, wheel, built) for cell in cells]
+        parts = make_specs(cells, package, wheel, built)
         by_id = {cell.id: cell for cell in chosen}
         for part in split(wheel, parts, folder, empty=package.empty_modules, level=level):
             cell = by_id.get(part.cell)

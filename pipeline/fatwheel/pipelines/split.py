@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -73,12 +74,17 @@ def _plan_cells(declaration: Declaration, package: Package) -> list[Cell]:
     return list(found.values())
 
 
-def make_spec(cell: Cell, package: Package, wheel: Path, built: BuildRecord | None) -> PartSpec:
-    """The part for a cell; commit and modules come from the build record or embedded metadata of the fat wheel."""
-    with Archive.open(wheel) as archive:
-        fat = read_embedded(archive, invalid="ignore")
-    commit = built.commit if built else fat.commit if fat else None
-    modules = built.slice if built else fat.slice if fat else None
+def make_specs(cells: Sequence[Cell], package: Package, wheel: Path, built: BuildRecord | None) -> list[PartSpec]:
+    """The part for each cell; commit and modules come from the build record or embedded metadata of the fat wheel."""
+    fat: BuildRecord | EmbeddedMetadata | None = built
+    if built is None:
+        with Archive.open(wheel) as archive:
+            fat = read_embedded(archive, invalid="ignore")
+    commit, modules = (fat.commit, fat.slice) if fat else (None, None)
+    return [_make_spec(cell, package, commit, modules) for cell in cells]
+
+
+def _make_spec(cell: Cell, package: Package, commit: str | None, modules: list[str] | None) -> PartSpec:
     return PartSpec(
         cell=cell.id,
         wheel=cell.wheel,
@@ -110,7 +116,7 @@ def split_wheel(
     package, cells = find_cells(declaration, wheel, by)
     built = build_record(wheel)
     by_id = {cell.id: cell for cell in cells}
-    parts = [make_spec(cell, package, wheel, built) for cell in cells]
+    parts = make_specs(cells, package, wheel, built)
     done: list[SplitPart] = []
     with terminable():
         for part in split(wheel, parts, output, empty=package.empty_modules, only=only):

@@ -36,6 +36,11 @@ def write_dist_info(
     return {f"{name.dist_info}/{file}": data for file, data in texts.items()}
 
 
+def _generated_members(folder: str) -> set[str]:
+    """The members of the dist-info ``folder`` that describe the whole wheel, so that every edition has its own."""
+    return {f"{folder}/{file}" for file in ("RECORD", *SIGNATURES, sbom.FILE)}
+
+
 @dataclass
 class Edition:
     """The wheel ``name``, made from the members of ``archive``.
@@ -70,7 +75,7 @@ class Edition:
         follows. Raises `VerificationError` if METADATA must change and there is none.
         """
         before, folder = WheelName.parse(archive.name), archive.dist_info
-        outdated = {f"{folder}/{file}" for file in ("RECORD", *SIGNATURES, sbom.FILE)}
+        outdated = _generated_members(folder)
         edition = cls(
             archive=archive,
             name=name,
@@ -100,7 +105,7 @@ class Edition:
 
     def rewrite(self, texts: Mapping[str, bytes]) -> None:
         """Give members new contents, or add members. Files that the edition writes itself are not replaced."""
-        generated = {self.own(file) for file in ("RECORD", *SIGNATURES, sbom.FILE)}
+        generated = _generated_members(self.renaming.before)
         self.texts = {name: data for name, data in texts.items() if name not in generated} | self.texts
 
     def write(self, path: Path, *, level: int = DEFAULT_LEVEL, large: int = LARGE, recompress: bool = False) -> Path:
